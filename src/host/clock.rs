@@ -1,0 +1,37 @@
+//! Time: the wall clock, and deadlines on the monotonic one.
+#![allow(clippy::disallowed_methods)]
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Epoch milliseconds; a clock before 1970 counts as 0.
+pub fn now_ms() -> i64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |d| i64::try_from(d.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// A point in time after which work is left undone.
+#[derive(Debug, Clone, Copy)]
+pub struct Deadline(Instant);
+
+impl Deadline {
+    /// This many milliseconds from now.
+    pub fn after_ms(ms: u64) -> Self {
+        Self(Instant::now() + Duration::from_millis(ms))
+    }
+
+    /// Whether it has passed.
+    pub fn passed(self) -> bool {
+        Instant::now() >= self.0
+    }
+
+    /// What is left of it.
+    pub fn left(self) -> Duration {
+        self.0.saturating_duration_since(Instant::now())
+    }
+}
+
+/// Waits.
+pub fn sleep_ms(ms: u64) {
+    std::thread::sleep(Duration::from_millis(ms));
+}

@@ -1,0 +1,109 @@
+//! The machine: the only reader of clock, environment, processes and terminal. Everything above takes a
+//! [`Host`] or plain values, so that a decision can be tested without a machine.
+
+pub mod clock;
+pub mod files;
+pub mod input;
+pub mod process;
+pub mod terminal;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// The environment and the clock, real or given.
+#[derive(Debug, Clone)]
+pub struct Host {
+    given: Option<Given>,
+}
+
+#[derive(Debug, Clone)]
+struct Given {
+    env: Vec<(String, OsString)>,
+    now_ms: i64,
+}
+
+impl Host {
+    /// This machine.
+    pub fn real() -> Self {
+        Self { given: None }
+    }
+
+    /// A machine with this environment, where the time stands still at `now_ms`.
+    pub fn fixed(env: &[(&str, &str)], now_ms: i64) -> Self {
+        let env = env.iter().map(|(name, value)| ((*name).to_owned(), OsString::from(value))).collect();
+        Self { given: Some(Given { env, now_ms }) }
+    }
+
+    /// An environment variable as it is.
+    #[allow(clippy::disallowed_methods)]
+    pub fn env_os(&self, name: &str) -> Option<OsString> {
+        match &self.given {
+            None => std::env::var_os(name),
+            Some(given) => given.env.iter().find(|(have, _)| have == name).map(|(_, value)| value.clone()),
+        }
+    }
+
+    /// An environment variable as text: unset and not Unicode are both `None`, empty is `Some("")`.
+    pub fn env(&self, name: &str) -> Option<String> {
+        self.env_os(name).and_then(|value| value.into_string().ok())
+    }
+
+    /// An environment variable that holds an absolute path.
+    pub fn env_path(&self, name: &str) -> Option<PathBuf> {
+        self.env_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
+    }
+
+    /// Whether a variable is set to anything but nothing.
+    pub fn has_env(&self, name: &str) -> bool {
+        self.env_os(name).is_some_and(|value| !value.is_empty())
+    }
+
+    /// Epoch milliseconds.
+    pub fn now_ms(&self) -> i64 {
+        #[cfg(feature = "testing")]
+        if let Some(fixed) = self.env("LONGHAUL_TEST_NOW_MS").and_then(|text| text.parse().ok()) {
+            return fixed;
+        }
+        self.given.as_ref().map_or_else(clock::now_ms, |given| given.now_ms)
+    }
+
+    /// The person's home directory, from `HOME` (`USERPROFILE` on Windows).
+    pub fn home(&self) -> Option<PathBuf> {
+        self.env_path("HOME").or_else(|| if cfg!(windows) { self.env_path("USERPROFILE") } else { None })
+    }
+
+    /// The directory this process runs in.
+    #[allow(clippy::disallowed_methods)]
+    pub fn current_dir(&self) -> Option<PathBuf> {
+        std::env::current_dir().ok()
+    }
+
+    /// This program's own file.
+    #[allow(clippy::disallowed_methods)]
+    pub fn current_exe(&self) -> Option<PathBuf> {
+        std::env::current_exe().ok()
+    }
+}
+
+/// Whether `path` lies in `dir`, links resolved as far as they exist.
+pub fn lies_in(path: &Path, dir: &Path) -> bool {
+    resolved(path).starts_with(resolved(dir))
+}
+
+/// The path with every link in its existing part resolved.
+pub fn resolved(path: &Path) -> PathBuf {
+    let mut rest = Vec::new();
+    let mut at = path;
+    loop {
+        if let Ok(real) = at.canonicalize() {
+            return rest.iter().rev().fold(real, |whole, part| whole.join(part));
+        }
+        match (at.parent(), at.file_name()) {
+            (Some(parent), Some(name)) => {
+                rest.push(name.to_owned());
+                at = parent;
+            }
+            _ => return path.to_path_buf(),
+        }
+    }
+}

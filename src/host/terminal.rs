@@ -1,0 +1,19 @@
+//! The terminal: whether there is one, and how wide it is.
+
+use super::Host;
+use std::io::IsTerminal as _;
+
+/// Whether escape sequences for colour may be written: never with `NO_COLOR` or `TERM=dumb`.
+pub fn colour_allowed(host: &Host) -> bool {
+    !host.has_env("NO_COLOR") && host.env("TERM").as_deref() != Some("dumb")
+}
+
+/// Whether a command's own output goes to a terminal that takes colour.
+pub fn stdout_takes_colour(host: &Host) -> bool {
+    std::io::stdout().is_terminal() && colour_allowed(host)
+}
+
+/// Whether a person can be asked: both ends are a terminal.
+pub fn can_ask() -> bool {
+    std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
+}
