@@ -5,9 +5,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Epoch milliseconds; a clock before 1970 counts as 0.
 pub fn now_ms() -> i64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |d| i64::try_from(d.as_millis()).unwrap_or(i64::MAX))
+    epoch_ms(SystemTime::now())
+}
+
+/// Epoch milliseconds of a file's time.
+pub fn epoch_ms(at: SystemTime) -> i64 {
+    at.duration_since(UNIX_EPOCH).map_or(0, |d| i64::try_from(d.as_millis()).unwrap_or(i64::MAX))
 }
 
 /// A point in time after which work is left undone.

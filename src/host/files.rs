@@ -36,6 +36,45 @@ pub fn read_small(path: &Path, max: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Why a program found through the environment must not be run; `None` where it may be: it belongs to this
+/// user or to root, nobody else can write it, and nobody else can put another one in its place.
+pub fn distrust(program: &Path) -> Option<&'static str> {
+    let Ok(real) = program.canonicalize() else { return Some("cannot be followed to a file") };
+    match std::fs::metadata(&real) {
+        Ok(meta) if meta.is_file() => distrust_owner(&real, &meta),
+        _ => Some("is not a regular file"),
+    }
+}
+
+#[cfg(unix)]
+fn distrust_owner(real: &Path, meta: &std::fs::Metadata) -> Option<&'static str> {
+    use std::os::unix::fs::MetadataExt as _;
+    let me = rustix::process::geteuid().as_raw();
+    let owned = |meta: &std::fs::Metadata| meta.uid() == me || meta.uid() == 0;
+    // A group of the user's own name and number is the user; so many systems give out.
+    let private_group = meta.gid() == meta.uid() && owned(meta);
+    if !owned(meta) {
+        return Some("belongs to another user");
+    }
+    if meta.mode() & 0o002 != 0 || (meta.mode() & 0o020 != 0 && !private_group) {
+        return Some("can be written by others");
+    }
+    if meta.mode() & 0o111 == 0 {
+        return Some("is not executable");
+    }
+    let open = real.ancestors().skip(1).any(|dir| {
+        // In a sticky directory (/tmp) nobody can replace another's file.
+        std::fs::metadata(dir)
+            .map_or(true, |m| !owned(&m) || (m.mode() & 0o002 != 0 && m.mode() & 0o1000 == 0))
+    });
+    open.then_some("lies in a directory that others can write")
+}
+
+#[cfg(not(unix))]
+fn distrust_owner(_real: &Path, _meta: &std::fs::Metadata) -> Option<&'static str> {
+    None
+}
+
 /// A number that changes when the file is written or replaced: inode, size and time of change. 0 where
 /// there is no file.
 pub fn version(path: &Path) -> u64 {
@@ -60,6 +99,27 @@ pub fn version(path: &Path) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_program_that_others_can_write_is_not_trusted() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("claude");
+        fs_err::write(&file, b"#!/bin/sh\n").unwrap();
+        let with = |path: &Path, mode| {
+            fs_err::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+            distrust(&file)
+        };
+        assert_eq!(with(&file, 0o755), None);
+        assert_eq!(with(&file, 0o757), Some("can be written by others"));
+        assert_eq!(with(&file, 0o644), Some("is not executable"));
+        assert_eq!(with(&file, 0o700), None);
+        assert_eq!(with(dir.path(), 0o777), Some("lies in a directory that others can write"));
+        assert_eq!(with(dir.path(), 0o1777), None, "sticky");
+        assert_eq!(distrust(dir.path()), Some("is not a regular file"));
+        assert!(distrust(&dir.path().join("none")).is_some());
+    }
 
     #[test]
     fn only_regular_files_are_opened() {

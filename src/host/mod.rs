@@ -2,9 +2,11 @@
 //! [`Host`] or plain values, so that a decision can be tested without a machine.
 
 pub mod clock;
+pub mod door;
 pub mod files;
 pub mod input;
 pub mod process;
+pub mod stdout;
 pub mod terminal;
 
 use std::ffi::OsString;

@@ -2,7 +2,7 @@
 #![allow(clippy::disallowed_methods)]
 
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::clock::{Deadline, sleep_ms};
@@ -68,6 +68,26 @@ pub fn arguments(pid: u32) -> Option<Vec<String>> {
     (!parts.is_empty()).then_some(parts)
 }
 
+/// The files that this user's running programs were started from; `None` where the system does not tell.
+pub fn running_files() -> Option<Vec<PathBuf>> {
+    if cfg!(target_os = "linux") {
+        let processes = fs_err::read_dir("/proc").ok()?;
+        // Links of other users' processes cannot be read; they cannot run out of a 0700 directory either.
+        Some(
+            processes
+                .flatten()
+                .filter_map(|entry| fs_err::read_link(entry.path().join("exe")).ok())
+                .collect(),
+        )
+    } else if cfg!(target_os = "macos") {
+        let ran = run(Path::new("/bin/ps"), &["-axo", "comm="], None, 5000).ok()?;
+        let text = String::from_utf8_lossy(&ran.stdout);
+        (ran.code == Some(0)).then(|| text.lines().map(PathBuf::from).collect())
+    } else {
+        None
+    }
+}
+
 /// This process's own number.
 pub fn own_pid() -> u32 {
     std::process::id()
@@ -131,6 +151,12 @@ mod tests {
         let other = Process { start: Some("1".into()), ..me };
         assert!(!other.runs(), "the same number with another start is another process");
         assert!(find(u32::MAX).is_none());
+    }
+
+    #[test]
+    fn what_runs_is_listed_by_file() {
+        let me = fs_err::read_link("/proc/self/exe").unwrap();
+        assert!(running_files().unwrap().contains(&me));
     }
 
     #[test]

@@ -13,6 +13,11 @@ pub fn stdout_takes_colour(host: &Host) -> bool {
     std::io::stdout().is_terminal() && colour_allowed(host)
 }
 
+/// Whether standard output is a terminal.
+pub fn stdout_is_terminal() -> bool {
+    std::io::stdout().is_terminal()
+}
+
 /// Whether a person can be asked: both ends are a terminal.
 pub fn can_ask() -> bool {
     std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
