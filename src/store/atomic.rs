@@ -1,7 +1,11 @@
 //! Private directories, and files that are there whole or not at all.
 
+use std::fs::Permissions;
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// How the names of files that are being written begin.
+pub const PREFIX: &str = ".lh-";
 
 /// Makes a directory that only its owner can enter; one that is there is left as it is. Its parents must
 /// be there, or are made with the system's usual mode.
@@ -27,14 +31,63 @@ pub fn make_private(dir: &Path) -> io::Result<()> {
 /// Replaces a file by `bytes` in one step, readable by its owner alone. The directory must exist.
 /// With `durable` the bytes are on the disk before the name is.
 pub fn replace(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
+    replace_as(path, bytes, durable, None)
+}
+
+/// The same with other permissions than the owner's alone: those of a file that is not ours.
+pub fn replace_as(path: &Path, bytes: &[u8], durable: bool, mode: Option<Permissions>) -> io::Result<()> {
     let dir = path.parent().ok_or_else(|| io::Error::other("a file without a directory"))?;
     // tempfile makes it 0600 and takes it away again when anything below fails.
-    let mut temp = tempfile::Builder::new().prefix(".lh-").tempfile_in(dir)?;
+    let mut temp = tempfile::Builder::new().prefix(PREFIX).tempfile_in(dir)?;
     temp.write_all(bytes)?;
     if durable {
         temp.as_file().sync_all()?;
     }
-    temp.persist(path).map(drop).map_err(|e| e.error)
+    if let Some(mode) = mode {
+        temp.as_file().set_permissions(mode)?;
+    }
+    temp.persist(path).map(drop).map_err(|e| e.error)?;
+    if durable {
+        sync_dir(dir);
+    }
+    Ok(())
+}
+
+/// Writes a directory's entries to the disk where the system can; the files themselves are there already.
+fn sync_dir(dir: &Path) {
+    #[cfg(unix)]
+    if let Ok(dir) = fs_err::File::open(dir) {
+        let _ = dir.sync_all();
+    }
+    #[cfg(not(unix))]
+    let _ = dir;
+}
+
+/// Opens a file for appending, readable by its owner alone. A link in its place is not followed.
+pub fn append_private(path: &Path) -> io::Result<std::fs::File> {
+    let mut options = std::fs::OpenOptions::new();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+        options.mode(0o600).custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
+    }
+    options.open(path)
+}
+
+/// Renames a file that cannot be read out of the way, to the first free `<name>.unreadable-<n>`.
+pub fn set_aside(path: &Path) -> io::Result<PathBuf> {
+    for n in 1..1_000 {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".unreadable-{n}"));
+        let aside = PathBuf::from(name);
+        if !aside.exists() {
+            std::fs::rename(path, &aside)?;
+            return Ok(aside);
+        }
+    }
+    Err(io::Error::other(format!("{} was set aside too often", path.display())))
 }
 
 #[cfg(all(test, unix))]

@@ -1,0 +1,37 @@
+//! One writer at a time. Never on the redraw path, and never waited for longer than a hook can afford.
+
+use std::fs::{File, TryLockError};
+use std::io;
+use std::path::Path;
+
+use crate::host::clock::{Deadline, sleep_ms};
+
+/// How long a lock is waited for, in ms.
+const PATIENCE_MS: u64 = 200;
+
+/// A held lock; let go when dropped.
+#[derive(Debug)]
+pub struct Held(#[allow(dead_code)] File);
+
+/// Takes the lock of this name.
+pub fn hold(path: &Path) -> io::Result<Held> {
+    let mut options = fs_err::OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    {
+        use fs_err::os::unix::fs::OpenOptionsExt as _;
+        options.mode(0o600);
+    }
+    let file = options.open(path)?.into_parts().0;
+    let deadline = Deadline::after_ms(PATIENCE_MS);
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(Held(file)),
+            Err(TryLockError::WouldBlock) if !deadline.passed() => sleep_ms(5),
+            Err(TryLockError::WouldBlock) => {
+                return Err(io::Error::other(format!("{} is held by another process", path.display())));
+            }
+            Err(TryLockError::Error(e)) => return Err(e),
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! What is kept of one session: a few small files under `<state>/gauge`, each written by replacing it whole.
+//! Each has its own writers, so that two programs never undo each other's record.
+
+use std::io;
+use std::path::PathBuf;
+
+use super::{Store, atomic};
+use crate::base::id::SessionId;
+use crate::host::files;
+
+/// Which record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Slot {
+    /// What hooks and the status line saw: model, window, transcript.
+    Seen,
+    /// The client's own figures, from the mod.
+    Client,
+    /// How far the transcript is measured. A cache: losing it costs time, never truth.
+    Scan,
+    /// What the model was told, and when.
+    Notice,
+    /// When the response stream last moved.
+    Stream,
+}
+
+impl Slot {
+    const ALL: [Self; 5] = [Self::Seen, Self::Client, Self::Scan, Self::Notice, Self::Stream];
+
+    fn ending(self) -> &'static str {
+        match self {
+            Self::Seen => "seen.json",
+            Self::Client => "client.json",
+            Self::Scan => "scan",
+            Self::Notice => "notice.json",
+            Self::Stream => "stream",
+        }
+    }
+}
+
+/// Directory of the records.
+const DIR: &str = "gauge";
+/// A record larger than this is not ours, in bytes.
+const MOST: u64 = 1 << 20;
+/// Records untouched for this long are pruned, in ms.
+const KEPT_MS: i64 = 30 * 24 * 3_600_000;
+
+impl Store {
+    fn slot(&self, session: &SessionId, slot: Slot) -> PathBuf {
+        self.dir().join(DIR).join(format!("{session}.{}", slot.ending()))
+    }
+
+    /// A record's bytes, if there is one.
+    pub fn load(&self, session: &SessionId, slot: Slot) -> Option<Vec<u8>> {
+        files::read_small(&self.slot(session, slot), MOST).ok()
+    }
+
+    /// Replaces a record. Makes no directory: that is [`Store::prepare`]'s, off the redraw path.
+    pub fn save(&self, session: &SessionId, slot: Slot, bytes: &[u8]) -> io::Result<()> {
+        atomic::replace(&self.slot(session, slot), bytes, false)
+    }
+
+    /// Makes the directory of the records.
+    pub fn prepare(&self) -> io::Result<()> {
+        self.make_dir(DIR).map(drop)
+    }
+
+    /// Takes away records that nothing has touched for a month, and temporary files left by a killed
+    /// process for a day. At most `limit` entries are looked at.
+    pub fn prune(&self, now_ms: i64, limit: usize) {
+        let Ok(entries) = std::fs::read_dir(self.dir().join(DIR)) else { return };
+        for entry in entries.flatten().take(limit) {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            let litter = name.starts_with(atomic::PREFIX);
+            let ours = litter || Slot::ALL.iter().any(|slot| name.ends_with(slot.ending()));
+            let kept = if litter { KEPT_MS / 30 } else { KEPT_MS };
+            let touched = entry.metadata().ok().and_then(|meta| meta.modified().ok());
+            let age = touched.map_or(0, |at| now_ms - crate::host::clock::epoch_ms(at));
+            if ours && age > kept {
+                let _ = std::fs::remove_file(entry.path());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::Host;
+
+    #[test]
+    fn records_are_kept_apart_and_pruned() {
+        let root = tempfile::tempdir().unwrap();
+        let host = Host::fixed(&[("HOME", root.path().to_str().unwrap())], 0);
+        let store = Store::locate(&host, &[]).unwrap();
+        let id = SessionId::parse("s").unwrap();
+        assert!(store.save(&id, Slot::Seen, b"x").is_err(), "a redraw makes no directory");
+        store.prepare().unwrap();
+        store.save(&id, Slot::Seen, b"x").unwrap();
+        store.save(&id, Slot::Notice, b"y").unwrap();
+        assert_eq!(store.load(&id, Slot::Seen).unwrap(), b"x");
+        assert_eq!(store.load(&id, Slot::Client), None);
+        fs_err::write(store.dir().join(DIR).join("stranger"), "").unwrap();
+        let now = crate::host::clock::now_ms();
+        store.prune(now, 1_000);
+        assert!(store.load(&id, Slot::Seen).is_some());
+        store.prune(now + 2 * KEPT_MS, 1_000);
+        assert!(store.load(&id, Slot::Seen).is_none());
+        assert!(store.dir().join(DIR).join("stranger").exists());
+    }
+}
