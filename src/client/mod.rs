@@ -1,1 +1,17 @@
-//! placeholder
+//! Claude Code's own formats, and nothing else: what it hands us, what it reads back, what it keeps on disk.
+//! A new client version is a change here and in the fixtures.
+
+pub mod edit;
+pub mod event;
+pub mod figures;
+pub mod flags;
+pub mod lenient;
+pub mod models;
+pub mod payload;
+pub mod program;
+pub mod projects;
+pub mod reply;
+pub mod session_file;
+pub mod settings;
+pub mod transcript;
+pub mod wiring;

@@ -1,0 +1,149 @@
+//! The client's own program: where it is, and which version.
+
+use std::path::{Path, PathBuf};
+
+use crate::host::{Host, files, lies_in, process};
+
+/// A version of the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version(pub u32, pub u32, pub u32);
+
+/// The first version that loads a plugin's module (measured: 2.1.287 does, 2.1.268 does not).
+pub const FIRST_WITH_MODS: Version = Version(2, 1, 287);
+
+impl Version {
+    /// Reads `2.1.332 (Claude Code)` or the bare number.
+    pub fn parse(text: &str) -> Option<Self> {
+        let number = text.split_ascii_whitespace().next()?;
+        let number = number.split(['-', '+']).next()?;
+        let mut parts = number.split('.').map(|part| part.parse().ok());
+        let version = Self(parts.next()??, parts.next()??, parts.next()??);
+        parts.next().is_none().then_some(version)
+    }
+}
+
+impl std::fmt::Display for Version {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}.{}", self.0, self.1, self.2)
+    }
+}
+
+/// What was found of the client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// No program of that name.
+    Nothing,
+    /// One that did not say its version.
+    Unknown(PathBuf),
+    /// One of this version.
+    Is(PathBuf, Version),
+}
+
+/// Looks for the client: `CLAUDE_BIN`, then `PATH`, and asks the first trustworthy one for its version.
+/// The environment may have been written by a project's settings: a program under one of `untrusted`, or
+/// one that others can write, is passed over, and a sentence about it goes to `warnings`.
+pub fn find(host: &Host, untrusted: &[PathBuf], warnings: &mut Vec<String>) -> Found {
+    for path in candidates(host) {
+        if !path.is_file() {
+            continue;
+        }
+        if let Some(why) = refusal(host, &path, untrusted) {
+            warnings.push(format!("{} {why}: not run", path.display()));
+            continue;
+        }
+        return match process::run(&path, &["--version"], None, 10_000) {
+            Ok(ran) if ran.code == Some(0) => match Version::parse(&String::from_utf8_lossy(&ran.stdout)) {
+                Some(version) => Found::Is(path, version),
+                None => Found::Unknown(path),
+            },
+            _ => Found::Unknown(path),
+        };
+    }
+    Found::Nothing
+}
+
+fn candidates(host: &Host) -> Vec<PathBuf> {
+    let names: &[&str] = if cfg!(windows) { &["claude.exe", "claude.cmd"] } else { &["claude"] };
+    let path = host.env_os("PATH").unwrap_or_default();
+    let on_path = std::env::split_paths(&path)
+        .filter(|dir| dir.is_absolute())
+        .flat_map(|dir| names.iter().map(move |name| dir.join(name)));
+    host.env_path("CLAUDE_BIN").into_iter().chain(on_path).collect()
+}
+
+fn refusal(host: &Host, path: &Path, untrusted: &[PathBuf]) -> Option<&'static str> {
+    // A "project" that holds the home directory is the person's own place.
+    let own = |dir: &Path| host.home().is_some_and(|home| lies_in(&home, dir));
+    if untrusted.iter().any(|dir| !own(dir) && (lies_in(path, dir) || path.starts_with(dir))) {
+        return Some("lies in the project");
+    }
+    files::distrust(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_and_compared() {
+        assert_eq!(Version::parse("2.1.332 (Claude Code)\n"), Some(Version(2, 1, 332)));
+        assert_eq!(Version::parse("2.1.0-beta.1"), Some(Version(2, 1, 0)));
+        for bad in ["", "claude", "2.1", "2.1.x", "1.2.3.4", "-1.2.3"] {
+            assert_eq!(Version::parse(bad), None, "{bad}");
+        }
+        assert!(Version(2, 1, 197) < FIRST_WITH_MODS && Version(2, 10, 0) > FIRST_WITH_MODS);
+    }
+
+    #[cfg(unix)]
+    mod on_unix {
+        use super::*;
+        use std::os::unix::fs::PermissionsExt as _;
+
+        fn program(path: &Path, says: &str, mode: u32) {
+            fs_err::create_dir_all(path.parent().unwrap()).unwrap();
+            fs_err::write(path, format!("#!/bin/sh\n{says}\n")).unwrap();
+            fs_err::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+
+        #[test]
+        fn the_first_trustworthy_client_answers() {
+            let root = tempfile::tempdir().unwrap();
+            let at = |name: &str| root.path().join(name);
+            program(&at("project/bin/claude"), "echo 9.9.9", 0o755);
+            program(&at("open/claude"), "echo 9.9.8", 0o757);
+            program(&at("good/claude"), "echo '2.1.300 (Claude Code)'", 0o755);
+            let path = std::env::join_paths([at("none"), at("project/bin"), at("open"), at("good")]).unwrap();
+            let path = path.to_str().unwrap().to_owned();
+            let home = at("home").to_str().unwrap().to_owned();
+            let host = Host::fixed(&[("HOME", &home), ("PATH", &path)], 0);
+            let mut warnings = Vec::new();
+            let found = find(&host, &[at("project")], &mut warnings);
+            assert_eq!(found, Found::Is(at("good/claude"), Version(2, 1, 300)));
+            assert_eq!(warnings.len(), 2, "{warnings:?}");
+            assert!(warnings[0].contains("lies in the project"));
+            assert!(warnings[1].contains("can be written by others"));
+
+            let named = at("good/odd");
+            program(&named, "exit 3", 0o755);
+            let host = Host::fixed(&[("CLAUDE_BIN", named.to_str().unwrap()), ("PATH", &path)], 0);
+            assert_eq!(find(&host, &[], &mut warnings), Found::Unknown(named));
+            assert_eq!(find(&Host::fixed(&[("PATH", "bin:.")], 0), &[], &mut warnings), Found::Nothing);
+        }
+
+        #[test]
+        fn a_link_out_of_or_into_the_project_is_not_run() {
+            let root = tempfile::tempdir().unwrap();
+            let at = |name: &str| root.path().join(name);
+            program(&at("project/evil"), "echo 9.9.9", 0o755);
+            program(&at("good/claude"), "echo 9.9.9", 0o755);
+            fs_err::create_dir_all(at("bin")).unwrap();
+            fs_err::os::unix::fs::symlink(at("project/evil"), at("bin/claude")).unwrap();
+            fs_err::os::unix::fs::symlink(at("good/claude"), at("project/claude")).unwrap();
+            for dir in ["bin", "project"] {
+                let path = at(dir).to_str().unwrap().to_owned();
+                let found = find(&Host::fixed(&[("PATH", &path)], 0), &[at("project")], &mut Vec::new());
+                assert_eq!(found, Found::Nothing, "{dir}");
+            }
+        }
+    }
+}

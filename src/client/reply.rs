@@ -1,0 +1,84 @@
+//! What a hook may answer: nothing, or one JSON object.
+
+use serde::Serialize;
+
+use super::event::Kind;
+
+/// An answer. Empty means: say nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reply {
+    /// For the model, with the next request.
+    pub context: Option<String>,
+    /// One line for the person.
+    pub message: Option<String>,
+}
+
+/// The client cuts a text at 10,000 characters; ours are kept well below.
+const MOST: usize = 8_000;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Wire<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system_message: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hook_specific_output: Option<Specific<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Specific<'a> {
+    hook_event_name: &'static str,
+    additional_context: &'a str,
+}
+
+impl Reply {
+    /// The line to print, or nothing. Context is given only where the client takes it: PreCompact and
+    /// PostCompact answer it with an error on the person's screen (measured), and on Stop it would force
+    /// more requests.
+    pub fn to_line(&self, kind: Kind) -> Option<String> {
+        let name = match kind {
+            Kind::SessionStart => Some("SessionStart"),
+            Kind::UserPromptSubmit => Some("UserPromptSubmit"),
+            Kind::PostToolBatch => Some("PostToolBatch"),
+            _ => None,
+        };
+        let cut = |text: &String| text.chars().take(MOST).collect::<String>();
+        let context = name.and_then(|name| Some((name, cut(self.context.as_ref()?))));
+        let message = self.message.as_ref().map(cut);
+        if context.is_none() && message.is_none() {
+            return None;
+        }
+        let wire = Wire {
+            system_message: message.as_deref(),
+            hook_specific_output: context
+                .as_ref()
+                .map(|(name, text)| Specific { hook_event_name: name, additional_context: text }),
+        };
+        serde_json::to_string(&wire).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_has_the_clients_shape() {
+        let reply = Reply { context: Some("c".into()), message: Some("m".into()) };
+        assert_eq!(
+            reply.to_line(Kind::UserPromptSubmit).unwrap(),
+            r#"{"systemMessage":"m","hookSpecificOutput":{"hookEventName":"UserPromptSubmit","additionalContext":"c"}}"#
+        );
+        assert_eq!(Reply::default().to_line(Kind::SessionStart), None);
+    }
+
+    #[test]
+    fn compaction_hooks_never_answer_with_specific_output() {
+        let reply = Reply { context: Some("c".into()), message: None };
+        assert_eq!(reply.to_line(Kind::PreCompact), None);
+        assert_eq!(reply.to_line(Kind::PostCompact), None);
+        let reply = Reply { message: Some("m".into()), ..reply };
+        assert_eq!(reply.to_line(Kind::PreCompact).unwrap(), r#"{"systemMessage":"m"}"#);
+    }
+}

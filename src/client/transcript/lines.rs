@@ -1,0 +1,167 @@
+//! A file's complete lines from an offset on, in chunks, in bounded memory.
+
+use std::fs::File;
+use std::io;
+
+use memchr::memchr_iter;
+
+use super::squeeze::Squeeze;
+use crate::host::clock::Deadline;
+
+/// Bytes read at a time.
+pub const CHUNK: usize = 256 * 1024;
+/// A line up to this long is looked at as it stands; a longer one is squeezed as it comes by.
+pub const LINE_MAX: usize = 256 * 1024;
+/// What a squeezed line may come to; one with more in it is given up.
+const SQUEEZED_MAX: usize = 1024 * 1024;
+/// A line longer than this is given up, so that no reader ever starts over on it.
+pub const GIVEN_UP: u64 = 128 * 1024 * 1024;
+
+/// A line, or why there is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Line<'a> {
+    /// Its bytes without the line feed; squeezed where it was long.
+    Whole(&'a [u8]),
+    /// Too long to be looked at.
+    TooLong,
+}
+
+/// Where a reading stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Place {
+    /// Bytes that are dealt with: the beginning of a line, or a place within one that was given up.
+    pub offset: u64,
+    /// Whether what follows is the rest of a line that was given up.
+    pub in_given_up: bool,
+    /// Bytes that were looked at; those from `offset` on hold no line feed.
+    pub seen: u64,
+}
+
+/// Hands on every complete line from `place` on and moves it. Stops at the end of the file (`true`) or at
+/// the deadline (`false`), which is looked at between chunks, once a line is done: whoever comes back
+/// often enough gets through.
+pub fn read(
+    file: &File,
+    place: &mut Place,
+    deadline: Option<Deadline>,
+    line: &mut impl FnMut(Line),
+) -> io::Result<bool> {
+    let mut buffer = vec![0; LINE_MAX + CHUNK];
+    let mut reading = Reading { place: *place, held: 0, long: None };
+    let mut at = place.offset;
+    loop {
+        let room = reading.held + CHUNK;
+        let got = read_at(file, &mut buffer[reading.held..room], at)?;
+        if got == 0 {
+            break;
+        }
+        at += got as u64;
+        let filled = reading.held + got;
+        reading.take(&mut buffer[..filled], got, at, line);
+        if reading.place.offset > place.offset && deadline.is_some_and(Deadline::passed) {
+            *place = Place { seen: reading.place.offset, ..reading.place };
+            return Ok(false);
+        }
+    }
+    *place = Place { seen: at, ..reading.place };
+    Ok(true)
+}
+
+struct Reading {
+    place: Place,
+    /// Bytes at the buffer's front that begin a line.
+    held: usize,
+    long: Option<Long>,
+}
+
+#[derive(Default)]
+struct Long {
+    squeeze: Squeeze,
+    kept: Vec<u8>,
+    overflown: bool,
+}
+
+impl Long {
+    fn feed(&mut self, piece: &[u8]) {
+        if !self.overflown {
+            self.squeeze.feed(piece, &mut self.kept);
+        }
+        if self.kept.len() > SQUEEZED_MAX {
+            self.overflown = true;
+            self.kept = Vec::new();
+        }
+    }
+}
+
+impl Reading {
+    /// Deals with a filled buffer, whose last `fresh` bytes are new and end at `at` in the file.
+    fn take(&mut self, data: &mut [u8], fresh: usize, at: u64, line: &mut impl FnMut(Line)) {
+        let base = at - data.len() as u64;
+        let known = data.len() - fresh;
+        let mut start = 0;
+        for end in memchr_iter(b'\n', &data[known..]).map(|end| end + known) {
+            self.end_line(&data[start..end], line);
+            start = end + 1;
+            self.place.offset = base + start as u64;
+        }
+        let rest = data.len() - start;
+        if self.place.in_given_up {
+            self.place.offset = at;
+            self.held = 0;
+        } else if self.long.is_some() || rest > LINE_MAX {
+            self.long.get_or_insert_default().feed(&data[start..]);
+            self.held = 0;
+            if at - self.place.offset > GIVEN_UP {
+                line(Line::TooLong);
+                self.long = None;
+                self.place.in_given_up = true;
+                self.place.offset = at;
+            }
+        } else {
+            data.copy_within(start.., 0);
+            self.held = rest;
+        }
+    }
+
+    /// The bytes up to a line feed.
+    fn end_line(&mut self, bytes: &[u8], line: &mut impl FnMut(Line)) {
+        if self.place.in_given_up {
+            self.place.in_given_up = false;
+            return;
+        }
+        match self.long.take() {
+            None if bytes.len() <= LINE_MAX => line(Line::Whole(bytes)),
+            long => {
+                let mut long = long.unwrap_or_default();
+                long.feed(bytes);
+                line(if long.overflown { Line::TooLong } else { Line::Whole(&long.kept) });
+            }
+        }
+    }
+}
+
+/// Reads at an offset without moving the file's own.
+pub fn read_at(file: &File, into: &mut [u8], offset: u64) -> io::Result<usize> {
+    loop {
+        #[cfg(unix)]
+        let got = std::os::unix::fs::FileExt::read_at(file, into, offset);
+        #[cfg(windows)]
+        let got = std::os::windows::fs::FileExt::seek_read(file, into, offset);
+        match got {
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            got => return got,
+        }
+    }
+}
+
+/// Reads until `into` is full or the file ends.
+pub fn read_full_at(file: &File, into: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < into.len() {
+        match read_at(file, &mut into[filled..], offset + filled as u64)? {
+            0 => break,
+            got => filled += got,
+        }
+    }
+    Ok(filled)
+}

@@ -1,0 +1,27 @@
+//! Transcripts: `<config>/projects/<slug>/<session-id>.jsonl`, one JSON object a line, only ever added to.
+//!
+//! Measured as a stream, in bounded memory, and from where the last measurement ended ([`Progress`]); the
+//! first look at a long one goes to its end alone ([`tail`]). What a row is stands in [`row`], what it does
+//! to the figures in [`tally`]. Unknown rows pass; damaged ones are counted.
+//!
+//! `result` rows, whose usage is a sum over requests, and `api-request` rows are outside the conversation
+//! and never looked into.
+
+mod branch;
+mod bytes;
+mod figures;
+mod lines;
+mod progress;
+pub mod row;
+pub mod scan;
+mod squeeze;
+mod stored;
+mod tail;
+mod tally;
+
+pub use figures::{BREAK_MS, Boundary, Context, Figures, INTERVAL_SLACK, Interval, TEACHING_RESPONSES};
+pub use progress::{Advance, Progress};
+pub use tail::{Tail, tail};
+
+#[cfg(test)]
+mod tests;
