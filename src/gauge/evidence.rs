@@ -1,0 +1,119 @@
+//! What speaks for or against a wall, in sentences.
+
+use super::inputs::{Effect, Name};
+use super::learned::{TOLERANCE, Verdict};
+use super::reading::Reading;
+use super::wall::{Kind, Source};
+use crate::client::settings::Settings;
+
+/// The arithmetic, a line a step.
+pub fn arithmetic(reading: &Reading) -> Vec<String> {
+    let formula = &reading.formula;
+    let steps = &formula.steps;
+    let mut lines = vec![format!("model window {}", steps.model_window)];
+    if let Some(explicit) = steps.explicit.filter(|_| formula.enabled) {
+        lines.push(format!("explicit window {explicit}, so the window is {}", steps.window));
+    }
+    lines.push(format!(
+        "effective = {} - {} kept for a response = {}",
+        steps.window, steps.reserve, steps.effective
+    ));
+    match (formula.wall.kind, steps.threshold) {
+        (Kind::Compaction, Some(threshold)) => {
+            lines.push(format!("trigger = {} - 13000 = {threshold}", steps.effective));
+            if let Some(percent) = steps.percent {
+                let wall = formula.wall.tokens;
+                lines.push(format!(
+                    "with {percent} %: min(trigger, {percent} % of {}) = {wall}",
+                    steps.effective
+                ));
+            }
+        }
+        (Kind::Refusal, _) => lines.push(format!("compaction is off: refusal at {}", formula.wall.tokens)),
+        _ => lines.push("no trigger without an explicit window: the API's own limit ends it".to_owned()),
+    }
+    lines
+}
+
+/// What was seen.
+pub fn lines(reading: &Reading) -> Vec<String> {
+    let figures = &reading.figures;
+    let mut lines = Vec::new();
+    if let Some(interval) = &reading.interval {
+        let (low, pre) = (interval.low, interval.pre);
+        lines.push(match &reading.evidence {
+            Verdict::Confirmed => {
+                format!("an automatic compaction fired between {low} and {pre} tokens: the formula stands")
+            }
+            Verdict::Contradicted(_) => format!(
+                "an automatic compaction fired between {low} and {pre} tokens, which no formula gives here"
+            ),
+            Verdict::Silent => format!("an automatic compaction fired between {low} and {pre} tokens"),
+        });
+    }
+    let most = figures.max_since_boundary;
+    let wall = reading.wall.tokens;
+    if most > wall.saturating_add(TOLERANCE) {
+        lines.push(format!("a response at {most} tokens, past the wall, and no compaction after it"));
+    } else if most > 0 {
+        lines
+            .push(format!("the largest context since the last compaction was {most} tokens, below the wall"));
+    }
+    if reading.at_wall() {
+        lines
+            .push("the last row says that the prompt is too long: the session stands at its wall".to_owned());
+    }
+    if reading.wall.source == Source::Client {
+        lines.push("the client's own figures are at hand for these very inputs".to_owned());
+    }
+    lines
+}
+
+/// What a person should know.
+pub fn warnings(reading: &Reading, settings: &Settings) -> Vec<String> {
+    let mut warnings: Vec<String> = Vec::new();
+    for problem in &settings.problems {
+        warnings.push(format!("{} is not read by the client either: {}", problem.place, problem.what));
+    }
+    for (input, effect) in reading.inputs.list.iter().zip(&reading.formula.effects) {
+        let name = input.name.as_str();
+        let value = input.value.as_str().map_or_else(|| input.value.to_string(), |text| format!("'{text}'"));
+        match effect {
+            Effect::Ignored(why) => {
+                warnings.push(format!("{name}={value} in the {} is ignored: {why}", input.origin));
+            }
+            Effect::Clamped(why) => {
+                warnings.push(format!("{name}={value} in the {} is CLAMPED: {why}", input.origin));
+            }
+            Effect::Applied(why) if !is_plain(&input.value) => {
+                warnings
+                    .push(format!("{name}={value} in the {} is an unusual spelling: {why}", input.origin));
+            }
+            _ => {}
+        }
+    }
+    let contradicted = matches!(reading.evidence, Verdict::Contradicted(_));
+    if contradicted && reading.formula.steps.percent.is_some() {
+        warnings
+            .push(format!("{}: override not effective, compaction fires elsewhere", Name::Percent.as_str()));
+    }
+    if reading.past_wall() {
+        warnings.push("the context is past the wall and no compaction came".to_owned());
+    }
+    if reading.figures.damaged > 0 {
+        warnings.push(format!("{} rows of the transcript could not be read", reading.figures.damaged));
+    }
+    if reading.has_transcript && !reading.complete {
+        warnings.push("the transcript is not measured to its end yet".to_owned());
+    }
+    warnings
+}
+
+/// Whether a value is spelled as anybody would read it: digits, with a point or a `k` or `m`.
+fn is_plain(value: &serde_json::Value) -> bool {
+    let Some(text) = value.as_str() else { return true };
+    let digits = text.trim_end_matches(['k', 'K', 'm', 'M']);
+    let number = digits.bytes().all(|b| b.is_ascii_digit() || b == b'.') && text.len() <= digits.len() + 1;
+    let word = ["true", "yes", "on", "auto"].iter().any(|word| text.eq_ignore_ascii_case(word));
+    (number && !digits.is_empty()) || word
+}

@@ -1,0 +1,357 @@
+//! Takes a reading: the one place of the gauge that reads and keeps anything.
+
+use std::path::{Path, PathBuf};
+
+use super::context::{Candidates, Stamped, Told, newest};
+use super::inputs::{Inputs, Name};
+use super::learned::{self, Interval, Verdict};
+use super::reading::{Reading, WindowSource};
+use super::records::{Global, Handed, Seen};
+use super::wall;
+use crate::base::id::SessionId;
+use crate::client::figures::Figures;
+use crate::client::flags::Flags;
+use crate::client::settings::{Origin, Scope, Settings, Values};
+use crate::client::transcript::{self, Advance, Progress, Tail, tail};
+use crate::client::{models, session_file};
+use crate::host::clock::Deadline;
+use crate::host::{Host, files, process};
+use crate::store::learned::Lesson;
+use crate::store::session::Slot;
+use crate::store::{Store, config_dir};
+
+/// What a reading is taken of, as far as the caller knows it.
+#[derive(Debug, Clone, Default)]
+pub struct Subject {
+    /// The session.
+    pub session: Option<SessionId>,
+    /// Its transcript.
+    pub transcript: Option<PathBuf>,
+    /// The directory it was started in.
+    pub project: Option<PathBuf>,
+    /// The model's id.
+    pub model: Option<String>,
+    /// The model's name for people.
+    pub model_name: Option<String>,
+    /// The model's window in tokens, as the client states it now.
+    pub window: Option<u64>,
+    /// Tokens in use, as a payload or a session start states them now.
+    pub used: Option<u64>,
+    /// The next request pays for the whole context again.
+    pub cache_cold: bool,
+    /// The client's own figures, handed over just now.
+    pub figures: Option<Figures>,
+    /// Sub-tasks that the model says it finished.
+    pub subtasks: u64,
+    /// Whether this process has the session's own environment.
+    pub inside: bool,
+}
+
+/// A reading, and what is kept of the session.
+#[derive(Debug, Clone)]
+pub struct Taken {
+    /// The reading.
+    pub reading: Reading,
+    /// The record as it is now.
+    pub seen: Seen,
+    /// Settings files that could not be read, and other things worth a warning.
+    pub settings: Settings,
+    /// Whether the records could be written.
+    pub kept: bool,
+}
+
+/// The part of a transcript that is looked at when the whole cannot be caught up with in time, in bytes.
+const TAIL: u64 = 8 << 20;
+/// What is surely measured within a redraw's budget, in bytes.
+const QUICK: u64 = 24 << 20;
+/// The client's `.claude.json` is not read when larger, in bytes.
+const GLOBAL_MOST: u64 = 16 << 20;
+
+/// Takes a reading within `budget_ms`; what a transcript holds beyond that is left for the next one.
+pub fn take(host: &Host, store: Option<&Store>, subject: &Subject, budget_ms: u64) -> Taken {
+    let deadline = Deadline::after_ms(budget_ms);
+    let now = host.now_ms();
+    let record = |slot| subject.session.as_ref().zip(store).and_then(|(id, store)| store.load(id, slot));
+    let before: Seen = record(Slot::Seen).and_then(|b| serde_json::from_slice(&b).ok()).unwrap_or_default();
+    let mut seen = before.clone();
+    let mut handed: Option<Handed> = record(Slot::Client).and_then(|b| serde_json::from_slice(&b).ok());
+    note(&mut seen, subject, now);
+
+    let transcript = subject.transcript.clone().or_else(|| seen.transcript.as_ref().map(PathBuf::from));
+    let measured = transcript.map(|path| measure(&path, subject, store, deadline)).unwrap_or_default();
+    let told = measured.figures();
+    let told_model = || told.context.as_ref().and_then(|context| context.model.clone());
+    let model = seen.model.clone().or_else(told_model);
+
+    let config = config_dir(host);
+    let project = subject.project.clone().or_else(|| seen.project.as_ref().map(PathBuf::from));
+    let flags = flags(host, subject, &seen, config.as_deref());
+    let mut settings = Settings::load(config.as_deref(), project.as_deref(), &flags);
+    add_global(host, &mut settings, &mut seen.global);
+    let env = |name: &str| {
+        if subject.inside {
+            return host.env(name);
+        }
+        seen.environment.iter().find(|(have, _)| have == name).map(|(_, text)| text.clone())
+    };
+    let inputs = Inputs::collect(env, &settings, &flags, model.as_deref());
+    if subject.inside {
+        let set = |name: &Name| Some((name.as_str().to_owned(), host.env(name.as_str())?));
+        seen.environment = Name::ALL.iter().filter(|name| name.is_env()).filter_map(set).collect();
+        seen.autocompact_flag.clone_from(&flags.autocompact);
+    }
+    let fingerprint = inputs.fingerprint();
+    if seen.fingerprint != fingerprint {
+        if seen.fingerprint_since_ms > 0 {
+            seen.inputs_changed_ms = now;
+        }
+        seen.fingerprint = fingerprint;
+        seen.fingerprint_since_ms = now;
+    }
+    if let Some(figures) = &subject.figures {
+        let figures = figures.clone();
+        handed = Some(Handed { figures, at_ms: now, model: model.clone(), fingerprint });
+    }
+
+    let (window, window_source) = window_of(subject, &seen, handed.as_ref(), model.as_deref(), &told);
+    let formula = wall::reckon(&inputs, model.as_deref(), window);
+    let interval = newest_interval(store, &seen, model.as_deref(), &told);
+    let evidence = learned::judge(&formula.wall, interval.as_ref());
+    let valid = handed.as_ref().filter(|h| {
+        let same_model = |(now, then): (&String, &String)| models::same(now, then);
+        h.fingerprint == fingerprint && model.as_ref().zip(h.model.as_ref()).is_none_or(same_model)
+    });
+    let judged = if let Verdict::Contradicted(wall) = &evidence { *wall } else { formula.wall };
+    let wall = valid.and_then(|h| wall::of_client(&h.figures, &formula)).unwrap_or(judged);
+    let context = newest(&candidates(&seen, handed.as_ref(), &told));
+    let reading = Reading {
+        model,
+        model_name: seen.model_name.clone(),
+        window,
+        window_source,
+        inputs,
+        formula,
+        evidence,
+        interval,
+        wall,
+        context,
+        figures: told,
+        complete: measured.complete,
+        has_transcript: measured.found,
+        cache_cold: subject.cache_cold,
+        subtasks: subject.subtasks,
+    };
+    let kept = keep(store, subject, &before, &seen, handed.as_ref());
+    Taken { reading, seen, settings, kept }
+}
+
+/// Takes over what the caller states.
+fn note(seen: &mut Seen, subject: &Subject, now: i64) {
+    if subject.model.is_some() && seen.model != subject.model {
+        // Another model has another window and name: what was stated for the old one is void.
+        seen.window = None;
+        seen.model_name = None;
+        seen.model.clone_from(&subject.model);
+    }
+    let text = |path: &PathBuf| path.to_str().map(str::to_owned);
+    seen.model_name = subject.model_name.clone().or(seen.model_name.take());
+    seen.window = subject.window.or(seen.window);
+    seen.transcript = subject.transcript.as_ref().and_then(text).or(seen.transcript.take());
+    seen.project = subject.project.as_ref().and_then(text).or(seen.project.take());
+    if subject.used.is_some() && subject.used != seen.used {
+        seen.used = subject.used;
+        seen.used_at_ms = now;
+    }
+}
+
+/// A transcript as far as it is measured.
+#[derive(Default)]
+struct Measured {
+    progress: Progress,
+    tail: Option<Tail>,
+    complete: bool,
+    found: bool,
+}
+
+impl Measured {
+    /// The whole's figures, with what the end says where the whole is not measured yet.
+    fn figures(&self) -> transcript::Figures {
+        let mut figures = self.progress.figures();
+        if let Some(tail) = &self.tail {
+            figures.context.clone_from(&tail.context);
+            figures.context_at = tail.context_at;
+            figures.after_compaction = tail.after_compaction;
+            figures.refused = tail.refused;
+            figures.last_boundary = tail.last_boundary.or(figures.last_boundary);
+        }
+        figures
+    }
+}
+
+/// Measures on from where the last look ended. A transcript too long to be caught up with now is looked at
+/// from its end first.
+fn measure(path: &Path, subject: &Subject, store: Option<&Store>, deadline: Deadline) -> Measured {
+    let Ok(file) = files::open_regular(path) else { return Measured::default() };
+    let slot = subject.session.as_ref().zip(store);
+    let saved = slot.and_then(|(id, store)| store.load(id, Slot::Scan));
+    let mut progress = saved.as_deref().and_then(Progress::from_bytes).unwrap_or_default();
+    let rest = file.metadata().map_or(0, |meta| meta.len()).saturating_sub(progress.offset());
+    let look = || tail(&file, TAIL, Some(deadline)).ok();
+    let early = (rest > QUICK).then(look).flatten();
+    let advance =
+        progress.advance(&file, Some(deadline)).unwrap_or(Advance { complete: false, changed: false });
+    let tail = if advance.complete { None } else { early.or_else(look) };
+    if advance.changed
+        && let Some((id, store)) = slot
+    {
+        let _ = store.save(id, Slot::Scan, &progress.to_bytes());
+    }
+    Measured { progress, tail, complete: advance.complete, found: true }
+}
+
+/// The session's command line: from the process that runs it, else as it was seen.
+fn flags(host: &Host, subject: &Subject, seen: &Seen, config: Option<&Path>) -> Flags {
+    let pid = if subject.inside {
+        host.env("CLAUDE_PID").and_then(|text| text.parse().ok())
+    } else {
+        let running = config.zip(subject.session.as_ref());
+        running.and_then(|(config, id)| session_file::of_session(config, id)).and_then(|file| file.pid)
+    };
+    let arguments = pid.and_then(process::arguments);
+    arguments.map_or_else(
+        || Flags { autocompact: seen.autocompact_flag.clone(), ..Flags::default() },
+        |list| Flags::read(&list),
+    )
+}
+
+/// Adds `.claude.json` as the weakest scope. It can be large, so it is read only when it has changed.
+fn add_global(host: &Host, settings: &mut Settings, global: &mut Global) {
+    let base = host.env_path("CLAUDE_CONFIG_DIR").or_else(|| host.home());
+    let old = config_dir(host).map(|dir| dir.join(".config.json")).filter(|path| path.is_file());
+    let Some(path) = old.or_else(|| base.map(|dir| dir.join(".claude.json"))) else { return };
+    let version = files::version(&path);
+    if global.version != version || version == 0 {
+        let values = files::read_small(&path, GLOBAL_MOST).ok().and_then(|bytes| Values::parse(&bytes).ok());
+        let values = values.unwrap_or_default();
+        let wanted = |name: &str| Name::ALL.iter().any(|input| input.is_env() && input.as_str() == name);
+        *global = Global {
+            version,
+            enabled: values.enabled.and_then(|value| value.as_bool()),
+            env: values.env.into_iter().filter(|(name, text)| wanted(name) && !text.is_empty()).collect(),
+        };
+    }
+    if global.enabled.is_some() || !global.env.is_empty() {
+        let values = Values {
+            env: global.env.clone(),
+            enabled: global.enabled.map(serde_json::Value::from),
+            ..Values::default()
+        };
+        settings.scopes.push(Scope { origin: Origin::Global, path: Some(path), values });
+    }
+}
+
+fn window_of(
+    subject: &Subject,
+    seen: &Seen,
+    handed: Option<&Handed>,
+    model: Option<&str>,
+    told: &transcript::Figures,
+) -> (u64, WindowSource) {
+    if let Some(window) = subject.window {
+        return (window, WindowSource::Payload);
+    }
+    if let Some(window) = seen.window {
+        return (window, WindowSource::Stored);
+    }
+    if let Some(window) = handed.and_then(|handed| handed.figures.window).filter(|window| *window > 0) {
+        return (window, WindowSource::Client);
+    }
+    let known = model.map(|id| models::look_up(id, false)).filter(|model| model.known || model.long);
+    let window = known.map_or(models::LARGE_WINDOW, |model| model.window);
+    let source = if known.is_some() { WindowSource::Table } else { WindowSource::Default };
+    let least = told.max_since_boundary;
+    match models::WINDOWS.iter().find(|larger| **larger >= least) {
+        Some(larger) if least > window => (*larger, WindowSource::Outgrown),
+        _ => (window, source),
+    }
+}
+
+/// The newest interval that speaks for these inputs: the session's own, or one kept from another.
+fn newest_interval(
+    store: Option<&Store>,
+    seen: &Seen,
+    model: Option<&str>,
+    told: &transcript::Figures,
+) -> Option<Interval> {
+    let own = told.interval.as_ref().filter(|interval| {
+        let same_model =
+            interval.model.as_deref().zip(model).is_none_or(|(then, now)| models::same(then, now));
+        // A boundary from before the inputs were seen to change is void.
+        same_model && !interval.discarded && interval.at_ms >= seen.inputs_changed_ms
+    });
+    let own = own.map(|interval| Interval { low: interval.low, pre: interval.pre, at_ms: interval.at_ms });
+    let kept = store.zip(model).and_then(|(store, model)| store.lesson(model, seen.fingerprint));
+    let kept = kept.map(|lesson| Interval { low: lesson.low, pre: lesson.pre, at_ms: lesson.at_ms });
+    [own, kept].into_iter().flatten().max_by_key(|interval| interval.at_ms)
+}
+
+fn candidates(seen: &Seen, handed: Option<&Handed>, told: &transcript::Figures) -> Candidates {
+    let stamped = |tokens, at_ms| Stamped { tokens, at_ms };
+    let unknown_since = if told.context.is_none() { told.context_at } else { None };
+    Candidates {
+        client: handed.and_then(|handed| Some(stamped(handed.figures.used()?, handed.at_ms))),
+        stated: seen.used.map(|tokens| stamped(tokens, seen.used_at_ms)),
+        transcript: told.context.as_ref().map(|context| Told {
+            is: stamped(context.tokens, context.at_ms),
+            after_compaction: context.after_compaction,
+        }),
+        unknown_since_ms: unknown_since,
+    }
+}
+
+/// Writes what changed. False where it could not be written.
+fn keep(
+    store: Option<&Store>,
+    subject: &Subject,
+    before: &Seen,
+    seen: &Seen,
+    handed: Option<&Handed>,
+) -> bool {
+    let Some((store, id)) = store.zip(subject.session.as_ref()) else { return false };
+    let mut kept = true;
+    if seen != before {
+        kept &= serde_json::to_vec(seen).is_ok_and(|bytes| store.save(id, Slot::Seen, &bytes).is_ok());
+    }
+    if subject.figures.is_some() {
+        kept &= serde_json::to_vec(&handed).is_ok_and(|bytes| store.save(id, Slot::Client, &bytes).is_ok());
+    }
+    kept
+}
+
+/// Keeps what the session's last automatic compaction proved, for later sessions under the same inputs.
+/// Only a boundary that came while these inputs were known to be in force is kept.
+pub fn learn(store: &Store, subject: &Subject, taken: &mut Taken) {
+    let Some(interval) = taken.reading.figures.interval.clone() else { return };
+    let Some((id, model)) = subject.session.as_ref().zip(taken.reading.model.clone()) else { return };
+    let seen = &taken.seen;
+    if interval.at_ms < seen.fingerprint_since_ms {
+        return;
+    }
+    if !interval.discarded && interval.at_ms <= seen.learned_at_ms {
+        return;
+    }
+    let lesson = Lesson {
+        model,
+        fingerprint: seen.fingerprint,
+        low: interval.low,
+        pre: interval.pre,
+        at_ms: interval.at_ms,
+        session: id.to_string(),
+    };
+    if store.learn(lesson, !interval.discarded).is_ok() {
+        taken.seen.learned_at_ms = interval.at_ms;
+        if let Ok(bytes) = serde_json::to_vec(&taken.seen) {
+            let _ = store.save(id, Slot::Seen, &bytes);
+        }
+    }
+}

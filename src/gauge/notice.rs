@@ -1,0 +1,200 @@
+//! When the model is told, and never more often than it helps.
+
+use serde::{Deserialize, Serialize};
+
+use super::reading::Reading;
+use super::weight::Urgency;
+use crate::base::span::{HOUR_MS, MINUTE_MS};
+
+/// No two notices within this, in ms, except the first at critical.
+const PAUSE_MS: i64 = 15 * MINUTE_MS;
+/// Responses that make a new tier.
+const TIER_RESPONSES: u64 = 200;
+
+/// What was said in a session so far; one file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct State {
+    /// The tier of the last notice: responses ÷ 200, tenths of the wall.
+    pub tier: Option<(u64, u64)>,
+    /// When that was, epoch ms.
+    pub at_ms: i64,
+    /// Whether critical was said since the context last shrank.
+    pub critical: bool,
+    /// The person does not want to be asked again in this session.
+    pub snoozed: bool,
+}
+
+/// Where a notice would ride.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// With a person's prompt.
+    Prompt,
+    /// Between two batches of tools, in a long run without a prompt.
+    Batch,
+}
+
+/// What is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Say {
+    /// To the model and the person: a handoff is due, or must be made now.
+    Offer(Urgency),
+    /// To the person alone: critical, and the model was told not to ask.
+    PersonOnly,
+}
+
+/// Where a session stands, for this decision.
+#[derive(Debug, Clone, Copy)]
+pub struct Standing {
+    /// How urgent it is.
+    pub urgency: Urgency,
+    /// Tier: responses ÷ 200, tenths of the wall.
+    pub tier: (u64, u64),
+    /// Context and wall are known, and the context is no estimate.
+    pub known: bool,
+    /// Responses since the last compaction; none where there was none.
+    pub since_compaction: Option<u64>,
+    /// Epoch ms.
+    pub now_ms: i64,
+}
+
+impl Standing {
+    /// Of a reading.
+    pub fn of(reading: &Reading, now_ms: i64) -> Self {
+        let exact = reading.context.filter(|context| !context.estimated);
+        let used = reading.context.map_or(0, |context| context.tokens);
+        let tenth = used.saturating_mul(10) / reading.wall.tokens.max(1);
+        let figures = &reading.figures;
+        Self {
+            urgency: reading.weight().urgency,
+            tier: (figures.responses / TIER_RESPONSES, tenth),
+            known: exact.is_some() || reading.at_wall(),
+            since_compaction: figures.last_boundary.as_ref().map(|_| figures.responses_since_boundary),
+            now_ms,
+        }
+    }
+}
+
+/// Decides, and says what is to be remembered.
+pub fn decide(state: &State, moment: Moment, standing: &Standing) -> (Option<Say>, State) {
+    let mut next = state.clone();
+    if !standing.known {
+        return (None, next);
+    }
+    if state.tier.is_some_and(|(_, tenth)| standing.tier.1 < tenth) {
+        // The context shrank: what was said belongs to a session that is no more.
+        next.tier = None;
+        next.critical = false;
+    }
+    // The first response after a compaction makes no offer by itself.
+    let settled = standing.since_compaction.is_none_or(|responses| responses > 1);
+    let critical = standing.urgency == Urgency::Critical;
+    let wanted = match moment {
+        Moment::Prompt => standing.urgency >= Urgency::Due,
+        Moment::Batch => critical,
+    };
+    let grown =
+        next.tier.is_none_or(|(responses, tenth)| standing.tier.0 > responses || standing.tier.1 > tenth);
+    let first_critical = critical && !next.critical;
+    let rested = standing.now_ms.saturating_sub(state.at_ms) >= PAUSE_MS || state.at_ms == 0;
+    if !wanted || !settled || !(first_critical || (grown && rested)) {
+        return (None, next);
+    }
+    next.tier = Some(standing.tier);
+    next.at_ms = standing.now_ms;
+    next.critical |= critical;
+    if !state.snoozed {
+        return (Some(Say::Offer(standing.urgency)), next);
+    }
+    (critical.then_some(Say::PersonOnly), next)
+}
+
+/// Where nothing can be remembered: at most one notice an hour, by the transcript's own rows.
+pub fn may_repeat(last_notice_ms: Option<i64>, now_ms: i64) -> bool {
+    last_notice_ms.is_none_or(|at| now_ms.saturating_sub(at) >= HOUR_MS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn standing(urgency: Urgency, tier: (u64, u64), minutes: i64) -> Standing {
+        Standing {
+            urgency,
+            tier,
+            known: true,
+            since_compaction: None,
+            now_ms: 1_000_000 + minutes * MINUTE_MS,
+        }
+    }
+
+    fn run(state: &mut State, moment: Moment, standing: Standing) -> Option<Say> {
+        let (say, next) = decide(state, moment, &standing);
+        *state = next;
+        say
+    }
+
+    const DUE: Option<Say> = Some(Say::Offer(Urgency::Due));
+    const CRITICAL: Option<Say> = Some(Say::Offer(Urgency::Critical));
+
+    #[test]
+    fn an_offer_comes_once_a_tier_and_never_within_a_quarter_of_an_hour() {
+        let mut state = State::default();
+        assert_eq!(run(&mut state, Moment::Prompt, standing(Urgency::Soon, (1, 6), 0)), None);
+        assert_eq!(run(&mut state, Moment::Prompt, standing(Urgency::Due, (1, 6), 0)), DUE);
+        assert_eq!(run(&mut state, Moment::Prompt, standing(Urgency::Due, (1, 6), 60)), None, "same tier");
+        assert_eq!(run(&mut state, Moment::Prompt, standing(Urgency::Due, (1, 7), 61)), DUE, "a tenth more");
+        assert_eq!(run(&mut state, Moment::Prompt, standing(Urgency::Due, (2, 8), 70)), None, "too soon");
+        assert_eq!(run(&mut state, Moment::Prompt, standing(Urgency::Due, (2, 8), 77)), DUE);
+    }
+
+    #[test]
+    fn the_first_critical_does_not_wait() {
+        let mut state = State::default();
+        assert_eq!(run(&mut state, Moment::Prompt, standing(Urgency::Due, (1, 9), 0)), DUE);
+        assert_eq!(run(&mut state, Moment::Batch, standing(Urgency::Due, (9, 9), 20)), None, "only critical");
+        assert_eq!(run(&mut state, Moment::Batch, standing(Urgency::Critical, (9, 9), 21)), CRITICAL);
+        assert_eq!(run(&mut state, Moment::Batch, standing(Urgency::Critical, (9, 9), 22)), None);
+        assert_eq!(run(&mut state, Moment::Prompt, standing(Urgency::Critical, (9, 10), 23)), None);
+        assert_eq!(run(&mut state, Moment::Prompt, standing(Urgency::Critical, (9, 10), 37)), CRITICAL);
+    }
+
+    #[test]
+    fn a_snooze_silences_the_model_and_at_critical_the_person_still_hears() {
+        let mut state = State { snoozed: true, ..State::default() };
+        assert_eq!(run(&mut state, Moment::Prompt, standing(Urgency::Due, (1, 7), 0)), None);
+        assert_eq!(
+            run(&mut state, Moment::Prompt, standing(Urgency::Critical, (1, 9), 1)),
+            Some(Say::PersonOnly)
+        );
+        assert!(state.snoozed);
+    }
+
+    #[test]
+    fn a_shrunken_context_starts_over() {
+        let mut state = State::default();
+        assert_eq!(run(&mut state, Moment::Prompt, standing(Urgency::Critical, (4, 9), 0)), CRITICAL);
+        assert_eq!(run(&mut state, Moment::Prompt, standing(Urgency::Soon, (4, 1), 20)), None);
+        assert_eq!(run(&mut state, Moment::Prompt, standing(Urgency::Due, (4, 6), 40)), DUE);
+        assert_eq!(run(&mut state, Moment::Prompt, standing(Urgency::Critical, (4, 9), 41)), CRITICAL);
+    }
+
+    // CC#29651: nothing is offered on the strength of a compaction's own estimate, nor of one response.
+    #[test]
+    fn nothing_is_offered_right_after_a_compaction_or_while_unknown() {
+        let due = standing(Urgency::Due, (1, 7), 0);
+        let first = Standing { since_compaction: Some(1), ..due };
+        assert_eq!(decide(&State::default(), Moment::Prompt, &first).0, None);
+        let second = Standing { since_compaction: Some(2), ..due };
+        assert_eq!(decide(&State::default(), Moment::Prompt, &second).0, DUE);
+        let unknown = Standing { known: false, ..due };
+        assert_eq!(decide(&State::default(), Moment::Prompt, &unknown), (None, State::default()));
+    }
+
+    #[test]
+    fn without_a_memory_it_is_once_an_hour() {
+        assert!(may_repeat(None, 0));
+        assert!(!may_repeat(Some(0), HOUR_MS - 1));
+        assert!(may_repeat(Some(0), HOUR_MS));
+    }
+}

@@ -1,0 +1,65 @@
+//! What the gauge keeps of a session between two looks.
+
+use serde::{Deserialize, Serialize};
+
+use crate::client::figures::Figures;
+
+/// What hooks and the status line saw.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Seen {
+    /// The model's id.
+    pub model: Option<String>,
+    /// The model's name for people.
+    pub model_name: Option<String>,
+    /// The model's window in tokens, as the client stated it.
+    pub window: Option<u64>,
+    /// The transcript's path.
+    pub transcript: Option<String>,
+    /// The directory the session was started in.
+    pub project: Option<String>,
+    /// The last count that a payload or a session start stated, in tokens.
+    pub used: Option<u64>,
+    /// When that count was first seen, epoch ms.
+    pub used_at_ms: i64,
+    /// The inputs of the wall that are not in settings files, as the session has them.
+    pub environment: Vec<(String, String)>,
+    /// The `--autocompact` flag of the session.
+    pub autocompact_flag: Option<String>,
+    /// Fingerprint of all inputs.
+    pub fingerprint: u64,
+    /// Since when it is that, epoch ms.
+    pub fingerprint_since_ms: i64,
+    /// When they were last seen to change, epoch ms; 0: never.
+    pub inputs_changed_ms: i64,
+    /// The boundary up to which lessons were kept, epoch ms.
+    pub learned_at_ms: i64,
+    /// `.claude.json` as it was read last: its version and the two things that matter.
+    pub global: Global,
+}
+
+/// What the client's own `.claude.json` says.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Global {
+    /// The file's version when it was read.
+    pub version: u64,
+    /// `autoCompactEnabled`.
+    pub enabled: Option<bool>,
+    /// Inputs of the wall in its `env` block.
+    pub env: Vec<(String, String)>,
+}
+
+/// The client's own figures, as the mod handed them over.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Handed {
+    /// The figures.
+    pub figures: Figures,
+    /// When, epoch ms.
+    pub at_ms: i64,
+    /// The model's id at that time.
+    pub model: Option<String>,
+    /// Fingerprint of all inputs at that time: with another one now, the figures say nothing of the wall.
+    pub fingerprint: u64,
+}

@@ -1,0 +1,109 @@
+//! The text of a notice: stated facts, then the offer. It names only commands that exist in this build.
+
+use super::reading::Reading;
+use super::wall::{Kind, Source};
+use super::weight::Urgency;
+use crate::base::id::SessionId;
+use crate::base::span::hours;
+use crate::base::tokens::{percent, short};
+
+/// How the reader can run longhaul, as one shell word or several.
+#[derive(Debug, Clone, Copy)]
+pub struct Way<'a> {
+    /// For instance `longhaul`, or a quoted path.
+    pub command: &'a str,
+}
+
+/// `85 % of its wall (831k of 977k tokens)`.
+pub fn share(reading: &Reading) -> String {
+    let wall = reading.wall.tokens;
+    match reading.context {
+        Some(context) => {
+            let about = if context.estimated { "about " } else { "" };
+            let percent = percent(context.tokens, wall);
+            format!("{about}{percent} % of its wall ({} of {} tokens)", short(context.tokens), short(wall))
+        }
+        None => format!("an unknown share of its wall ({} tokens)", short(wall)),
+    }
+}
+
+/// Where the wall's number comes from.
+pub fn source(source: Source) -> &'static str {
+    match source {
+        Source::Client => "from the client's own figures",
+        Source::Learned => "learned from where compaction really fired",
+        Source::Configured => "reckoned from what is configured",
+        Source::Assumed => "assumed, nothing confirms it",
+    }
+}
+
+/// What happens at the wall.
+pub fn consequence(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Compaction => "At the wall the client replaces the conversation by a summary of it.",
+        Kind::Refusal => "At the wall the client refuses to send anything more; compaction is off.",
+        Kind::Reactive => {
+            "The client has no trigger of its own here: the API refuses at the wall, then the client compacts."
+        }
+    }
+}
+
+/// The notice for the model.
+pub fn notice(
+    reading: &Reading,
+    urgency: Urgency,
+    attended: bool,
+    session: &SessionId,
+    way: Way<'_>,
+) -> String {
+    let figures = &reading.figures;
+    let mut text = format!(
+        "[longhaul] This session stands at {}; the wall is {}. {} It has worked {} in {} with {} responses \
+         and {} tool calls.",
+        share(reading),
+        source(reading.wall.source),
+        consequence(reading.wall.kind),
+        hours(figures.active_ms),
+        hours(figures.span_ms()),
+        figures.responses,
+        figures.tool_calls,
+    );
+    let (count, dropped) = reading.compactions();
+    if count > 0 {
+        let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
+        text += &format!(" It was compacted {times} already, which dropped {} tokens.", short(dropped));
+    }
+    text.push('\n');
+    text += &match (urgency, attended) {
+        (Urgency::Critical, _) => {
+            "What to do: bring the step at hand to a safe end, then hand off before anything else. Write a \
+             brief to a file in the project (what is built and where it runs, decisions with their reasons, \
+             state, open items, standing instructions) and tell the person to go on in a fresh session \
+             that reads it."
+                .to_owned()
+        }
+        (_, true) => format!(
+            "What to do: finish the answer at hand, then ask the person once which of three it shall be: \
+             (1) hand off now: you write a brief to a file in the project (what is built and where it runs, \
+             decisions with their reasons, state, open items, standing instructions) and the person goes on \
+             in a fresh session that reads it; (2) keep going; (3) do not ask again in this session: then \
+             run `{} handoff snooze --session {session}`. A fresh session pays for reading the brief and \
+             the files it needs, with a cold cache; going on pays for up to {} more tokens of context and \
+             meets the wall.",
+            way.command,
+            short(reading.weight().headroom.unwrap_or(0)),
+        ),
+        (_, false) => "Nobody is there to be asked; these are figures to plan by.".to_owned(),
+    };
+    text += &format!(
+        "\nSession {session}. Where the numbers come from: `{} explain --session {session}`.",
+        way.command
+    );
+    text
+}
+
+/// The line for the person.
+pub fn message(reading: &Reading, urgency: Urgency) -> String {
+    let word = if urgency == Urgency::Critical { "hand off now" } else { "a handoff is due" };
+    format!("longhaul: {word}, this session stands at {}", share(reading))
+}
