@@ -8,4 +8,5 @@ pub mod base;
 pub mod client;
 pub mod gauge;
 pub mod host;
+pub mod line;
 pub mod store;

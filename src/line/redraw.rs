@@ -1,0 +1,117 @@
+//! A redraw, from the payload on standard input to what is printed.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::{Style, UNKNOWN, draw};
+use crate::base::id::SessionId;
+use crate::client::payload::Payload;
+use crate::client::wiring::{self, Wiring};
+use crate::gauge::gather::{Subject, take};
+use crate::host::{Host, terminal};
+use crate::store::Store;
+use crate::store::session::Slot;
+
+/// How long a transcript is caught up with in one redraw, in ms.
+const BUDGET_MS: u64 = 45;
+/// Width where none is stated, in cells.
+const USUAL_WIDTH: usize = 80;
+/// What the client takes of the terminal's width for itself, in cells.
+const MARGIN: usize = 4;
+
+/// What the mod does with the text where the person has a status line of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Place {
+    /// Ours is the row below theirs.
+    Below,
+    /// Theirs is ours: it is drawn once.
+    Replace,
+    /// Theirs draws ours already, or the person wants it so.
+    Off,
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    text: &'a str,
+    place: Place,
+}
+
+/// What to print for this input. Never fails, never says nothing, except to a stamp of the mod's.
+pub fn redraw(host: &Host, input: &[u8]) -> String {
+    let payload = Payload::parse(input).unwrap_or_default();
+    let subject = subject(host, &payload);
+    let untrusted: Vec<&Path> = untrusted(&payload, &subject);
+    let store = Store::locate(host, &untrusted);
+    let handed = payload.longhaul.as_ref();
+    if handed.is_some_and(|handed| handed.event.as_deref() == Some("stream")) {
+        if let Some((store, id)) = store.as_ref().zip(subject.session.as_ref()) {
+            let _ = store.save(id, Slot::Stream, host.now_ms().to_string().as_bytes());
+        }
+        return String::new();
+    }
+    let taken = take(host, store.as_ref(), &subject, BUDGET_MS);
+    let columns = handed.and_then(|handed| handed.columns);
+    let style = Style { width: width(host, columns), colour: terminal::colour_allowed(host) };
+    let text = draw(&taken.reading, style);
+    if handed.is_none() {
+        return text;
+    }
+    let command = taken.settings.first(|values| values.status_command.as_deref());
+    let place = place(command.map(|(command, _)| command));
+    serde_json::to_string(&Answer { text: &text, place }).unwrap_or_default()
+}
+
+/// What to print when the program itself has failed.
+pub fn fallback() -> &'static str {
+    UNKNOWN
+}
+
+/// Ours as the person's command is drawn once, by the mod, which knows more; a wrapper draws ours already.
+fn place(command: Option<&str>) -> Place {
+    match wiring::classify(command) {
+        Wiring::Ours => Place::Replace,
+        Wiring::Wrapped => Place::Off,
+        Wiring::Foreign | Wiring::None => Place::Below,
+    }
+}
+
+/// Usable width in cells: as the mod states it, else `COLUMNS` less the client's margin.
+fn width(host: &Host, stated: Option<u64>) -> usize {
+    let sane = |cells: &usize| (1..=10_000).contains(cells);
+    let stated = stated.and_then(|cells| usize::try_from(cells).ok()).filter(sane);
+    stated.unwrap_or_else(|| {
+        let columns = host.env("COLUMNS").and_then(|text| text.trim().parse::<usize>().ok()).filter(sane);
+        columns.map_or(USUAL_WIDTH, |columns| columns.saturating_sub(MARGIN).max(1))
+    })
+}
+
+fn subject(host: &Host, payload: &Payload) -> Subject {
+    let session = payload.session_id.clone().or_else(|| host.env("CLAUDE_CODE_SESSION_ID"));
+    let path = |text: &str| Some(PathBuf::from(text)).filter(|path| path.is_absolute());
+    let handed = payload.longhaul.as_ref().and_then(|handed| handed.figures.clone());
+    Subject {
+        session: session.as_deref().and_then(SessionId::parse),
+        transcript: payload.transcript_path.as_deref().and_then(path),
+        project: payload.project_dir().and_then(path).or_else(|| host.env_path("CLAUDE_PROJECT_DIR")),
+        model: payload.model_id().map(str::to_owned),
+        model_name: payload.model_name().map(str::to_owned),
+        window: payload.window().or_else(|| handed.as_ref()?.window.filter(|window| *window > 0)),
+        used: payload.used(),
+        cache_cold: payload.prompt_cache.as_ref().is_some_and(|cache| cache.warm == Some(false)),
+        figures: handed.filter(crate::client::figures::Figures::know_the_wall),
+        subtasks: 0,
+        inside: true,
+    }
+}
+
+/// Directories whose files somebody else may have written.
+fn untrusted<'a>(payload: &'a Payload, subject: &'a Subject) -> Vec<&'a Path> {
+    let workspace = payload.workspace.as_ref();
+    let current = workspace.and_then(|workspace| workspace.current_dir.as_deref());
+    let added = workspace.and_then(|workspace| workspace.added_dirs.as_ref()).into_iter().flatten();
+    let stated = current.into_iter().chain(payload.cwd.as_deref()).chain(added.map(String::as_str));
+    let absolute = stated.map(Path::new).filter(|path| path.is_absolute());
+    subject.project.as_deref().into_iter().chain(absolute).collect()
+}
