@@ -7,6 +7,8 @@
 pub mod base;
 pub mod client;
 pub mod gauge;
+pub mod hook;
 pub mod host;
 pub mod line;
 pub mod store;
+pub mod watcher;

@@ -1,0 +1,47 @@
+//! One event's way through: typed, handed to whoever listens, answered or not. Whatever fails inside is
+//! silence outside.
+
+mod gauge;
+
+use std::path::{Path, PathBuf};
+
+use crate::base::id::SessionId;
+use crate::client::event::{Event, Kind};
+use crate::client::reply::Reply;
+use crate::host::Host;
+use crate::store::Store;
+
+/// An event and its surroundings.
+struct Call<'a> {
+    host: &'a Host,
+    event: &'a Event,
+    session: SessionId,
+    project: Option<PathBuf>,
+    /// None where no place for it can be trusted.
+    store: Option<Store>,
+}
+
+/// The answer to an event, as the line to print.
+pub fn answer(host: &Host, input: &[u8]) -> Option<String> {
+    let event = Event::parse(input)?;
+    let stated = event.session_id.clone().or_else(|| host.env("CLAUDE_CODE_SESSION_ID"))?;
+    let session = SessionId::parse(&stated)?;
+    let absolute = |text: &String| Some(PathBuf::from(text)).filter(|path| path.is_absolute());
+    let cwd = event.cwd.as_ref().and_then(absolute);
+    let project = host.env_path("CLAUDE_PROJECT_DIR").or_else(|| cwd.clone());
+    let untrusted: Vec<&Path> = [&project, &cwd].into_iter().flatten().map(PathBuf::as_path).collect();
+    let store = Store::locate(host, &untrusted);
+    let call = Call { host, event: &event, session, project, store };
+    let kind = event.kind();
+    let reply = match kind {
+        // A subagent has its own context; the session's gauge says nothing of it.
+        _ if event.agent_id.is_some() => Reply::default(),
+        Kind::SessionStart => gauge::on_start(&call),
+        Kind::UserPromptSubmit => gauge::on_prompt(&call),
+        Kind::PostToolBatch => gauge::on_batch(&call),
+        Kind::PreCompact | Kind::PostCompact => gauge::on_compaction(&call),
+        Kind::SessionEnd => gauge::on_end(&call),
+        Kind::Other => Reply::default(),
+    };
+    reply.to_line(kind)
+}
