@@ -10,5 +10,6 @@ pub mod gauge;
 pub mod hook;
 pub mod host;
 pub mod line;
+pub mod setup;
 pub mod store;
 pub mod watcher;

@@ -1,0 +1,27 @@
+//! One setup at a time.
+
+use std::fs::{File, TryLockError};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::store::{Store, atomic};
+
+/// Holds the state directory for one setup; makes it where it is missing. `None` where the file system
+/// knows no locks: comparing before each write then has to do.
+pub fn take(store: &Store) -> Result<Option<File>> {
+    atomic::make_private(store.dir()).with_context(|| format!("could not make {}", store.dir().display()))?;
+    // On Unix the directory itself is locked, so that nothing is left behind.
+    let file = if cfg!(unix) {
+        File::open(store.dir())
+    } else {
+        File::options().create(true).truncate(false).write(true).open(store.setup_lock())
+    };
+    let file = file.with_context(|| format!("could not open {}", store.dir().display()))?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => {
+            bail!("another longhaul setup works in {}: try again when it is done", store.dir().display())
+        }
+        Err(TryLockError::Error(_)) => Ok(None),
+    }
+}

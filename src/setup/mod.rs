@@ -1,0 +1,142 @@
+//! Setting longhaul up on a machine, and taking it away again: the programs under `<state>/bin`, and the
+//! `statusLine` key of the user's settings.
+//!
+//! [`decide`] says what to do from facts; this file gathers them and carries the decision out. Nothing is
+//! written before everything was read and understood, and what is written can be undone.
+
+pub mod command;
+pub mod decide;
+mod file;
+mod lock;
+mod plan;
+pub mod programs;
+pub mod report;
+mod undo;
+mod wire;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::base::span;
+use crate::client::program::{self, FIRST_WITH_MODS, Found};
+use crate::host::Host;
+use crate::store::Store;
+use crate::store::setup::{Read, Record};
+
+use decide::{Ask, Drawer};
+use report::{Programs, Report};
+pub use undo::undo;
+
+/// This longhaul's version: the one that is installed.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// What is to be set up.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// About the status line.
+    pub ask: Ask,
+    /// The directory that the four programs are taken from.
+    pub source: PathBuf,
+    /// Directories that a client is never started from.
+    pub untrusted: Vec<PathBuf>,
+    /// Write nothing.
+    pub dry_run: bool,
+}
+
+/// Installs the programs and merges the status line. `confirm` is shown the diff of a change that nobody
+/// asked for by name, and may refuse it.
+pub fn install(
+    host: &Host,
+    store: &Store,
+    request: &Request,
+    confirm: &mut dyn FnMut(&str) -> bool,
+) -> Result<Report> {
+    let sources = programs::beside(&request.source)?;
+    let _lock = if request.dry_run { None } else { lock::take(store)? };
+    let mut warnings = Vec::new();
+    let mut record = read_record(host, store, request.dry_run, &mut warnings)?;
+    let drawer = if request.ask == Ask::Auto {
+        drawer(host, &request.untrusted, &mut warnings)
+    } else {
+        Drawer::Unknown
+    };
+    // Understood before anything is written: a settings file that cannot be read stops the whole.
+    let plan = plan::plan(store, request.ask, drawer, &record, &mut warnings)?;
+
+    let copied = programs::to_copy(store, VERSION, &sources)?;
+    let current = programs::is_current(store, VERSION);
+    let names = copied.iter().filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
+    let mut installed = Programs {
+        action: if copied.is_empty() && current { "unchanged" } else { "installed" },
+        version: VERSION,
+        path: store.current(),
+        copied: names.collect(),
+        removed: programs::idle(store, VERSION),
+    };
+    if request.dry_run {
+        let settings = plan.preview(store);
+        return Ok(Report { dry_run: true, programs: installed, settings, warnings });
+    }
+    if !copied.is_empty() || !current {
+        programs::install(store, VERSION, &copied)?;
+    }
+    let stamp = file_stamp(host);
+    let settings = wire::carry_out(store, request.ask, drawer, plan, &mut record, &stamp, confirm)?;
+    let left = programs::sweep(store, &installed.removed);
+    installed.removed.retain(|version| !store.bin().join(version).exists());
+    warnings.extend(left);
+    Ok(Report { dry_run: false, programs: installed, settings, warnings })
+}
+
+/// The record, with a damaged one moved aside and said so.
+fn read_record(host: &Host, store: &Store, dry_run: bool, warnings: &mut Vec<String>) -> Result<Record> {
+    let path = store.setup_record();
+    match store.read_setup().with_context(|| format!("could not read {}", path.display()))? {
+        Read::Known(record) => Ok(record),
+        Read::Newer(version) => bail!(
+            "could not use {}: longhaul {version} wrote it and this is {VERSION}; run the newer one",
+            path.display()
+        ),
+        Read::Damaged(why) if dry_run => {
+            warnings.push(format!("{} cannot be read ({why}) and would be set aside", path.display()));
+            Ok(Record::default())
+        }
+        Read::Damaged(why) => {
+            let aside = store
+                .set_setup_aside(&file_stamp(host))
+                .with_context(|| format!("could not set {} aside", path.display()))?;
+            warnings.push(format!(
+                "{} could not be read ({why}): it is now {}; what an earlier setup changed is no longer known",
+                path.display(),
+                aside.display()
+            ));
+            Ok(Record::default())
+        }
+    }
+}
+
+fn drawer(host: &Host, untrusted: &[PathBuf], warnings: &mut Vec<String>) -> Drawer {
+    match program::find(host, untrusted, warnings) {
+        Found::Nothing => Drawer::Nobody,
+        Found::Is(_, version) if version < FIRST_WITH_MODS => Drawer::Nobody,
+        Found::Is(..) => Drawer::Mod,
+        Found::Unknown(path) => {
+            warnings.push(format!("{} did not say its version", path.display()));
+            Drawer::Unknown
+        }
+    }
+}
+
+/// The time as part of a file name: `20261130T172151Z`.
+fn file_stamp(host: &Host) -> String {
+    span::stamp(host.now_ms()).replace(['-', ':'], "")
+}
+
+fn remove_if_there(path: &Path) -> Result<bool> {
+    match fs_err::remove_file(path) {
+        Ok(()) => Ok(true),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(e.into()),
+    }
+}

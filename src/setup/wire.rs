@@ -1,0 +1,135 @@
+//! Carrying out what was planned for the settings: script, backup, record, then the file itself.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, bail};
+
+use super::decide::{Ask, Decision, Drawer, Why};
+use super::plan::{Plan, plan as plan_again};
+use super::report::Settings;
+use crate::client::wiring::WRAPPER;
+use crate::store::setup::{Backup, Print, Record, Wiring};
+use crate::store::{Store, atomic};
+
+/// How often a file that somebody else writes meanwhile is read again.
+const ATTEMPTS: usize = 3;
+
+/// Does what was planned. Where the file was changed meanwhile, it is read and decided again.
+pub fn carry_out(
+    store: &Store,
+    ask: Ask,
+    drawer: Drawer,
+    mut plan: Plan,
+    record: &mut Record,
+    stamp: &str,
+    confirm: &mut dyn FnMut(&str) -> bool,
+) -> Result<Settings> {
+    for _ in 0..ATTEMPTS {
+        let Some(new) = plan.new.clone() else { return keep_things(store, &plan, record) };
+        if ask == Ask::Auto && plan.decision == Decision::Insert && !confirm(&plan.diff(&new)) {
+            plan.decision = Decision::Keep(Why::Asked);
+            return keep_things(store, &plan, record);
+        }
+        if let Some(script) = &plan.script {
+            write_script(store, script)?;
+        }
+        let backup = plan.file.back_up(stamp)?;
+        let done = write(store, &plan, &new, record, backup.clone());
+        if matches!(done, Ok(true)) {
+            return Ok(plan.outcome(backup));
+        }
+        // Nothing was changed, so there is nothing that this copy would be needed for.
+        if let Some(backup) = backup {
+            super::remove_if_there(&backup)?;
+        }
+        done?;
+        plan = plan_again(store, ask, drawer, record, &mut Vec::new())?;
+    }
+    bail!(
+        "could not edit {}: somebody else keeps writing it; nothing was changed, run setup again",
+        plan.file.named.display()
+    )
+}
+
+/// Replaces the file, the record first; `false` where somebody else wrote it since it was read.
+fn write(
+    store: &Store,
+    plan: &Plan,
+    new: &[u8],
+    record: &mut Record,
+    backup: Option<PathBuf>,
+) -> Result<bool> {
+    let before = record.clone();
+    let now = remembered(plan, new, record, backup);
+    record.declined = false;
+    record.settings = Some(now);
+    let save = |record: &Record| {
+        store
+            .write_setup(record)
+            .with_context(|| format!("could not write {}", store.setup_record().display()))
+    };
+    save(record)?;
+    let done = plan
+        .file
+        .unchanged()
+        .and_then(|same| if same { plan.file.replace(new).map(|()| true) } else { Ok(false) });
+    if !matches!(done, Ok(true)) {
+        *record = before;
+        save(record)?;
+    }
+    done
+}
+
+fn remembered(plan: &Plan, new: &[u8], record: &Record, backup: Option<PathBuf>) -> Wiring {
+    let old = plan.file.bytes.as_deref();
+    let backup = backup.zip(old).map(|(path, bytes)| Backup { path, holds: Print::of(bytes) });
+    let mut now = Wiring {
+        path: plan.file.named.clone(),
+        wrote: Print::of(new),
+        created: old.is_none(),
+        command: plan.command.clone(),
+        previous: plan.previous.clone(),
+        backups: backup.into_iter().collect(),
+        restorable: plan.decision != Decision::Update,
+    };
+    if let Some(last) = &record.settings
+        && old.is_some_and(|old| last.wrote == Print::of(old))
+        && last.path == now.path
+    {
+        now.created = last.created;
+        now.restorable = last.restorable;
+        now.backups.splice(0..0, last.backups.iter().cloned());
+    }
+    now
+}
+
+/// Leaves the settings alone, and remembers what that says about the person's wish.
+fn keep_things(store: &Store, plan: &Plan, record: &mut Record) -> Result<Settings> {
+    if let Some(script) = &plan.script {
+        write_script(store, script)?;
+    }
+    let before = record.clone();
+    match plan.decision {
+        Decision::Keep(Why::Removed) => {
+            record.declined = true;
+            record.settings = None;
+        }
+        Decision::Keep(Why::Asked) => record.declined = true,
+        _ => {}
+    }
+    if *record != before {
+        store
+            .write_setup(record)
+            .with_context(|| format!("could not write {}", store.setup_record().display()))?;
+    }
+    Ok(plan.outcome(None))
+}
+
+fn write_script(store: &Store, script: &str) -> Result<()> {
+    let path = store.dir().join(WRAPPER);
+    if fs_err::read(&path).is_ok_and(|bytes| bytes == script.as_bytes()) {
+        return Ok(());
+    }
+    atomic::replace(&path, script.as_bytes(), true)
+        .with_context(|| format!("could not write {}", path.display()))
+}
