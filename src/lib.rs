@@ -5,6 +5,7 @@
 //! `tests/layers.rs` fails on an arrow that runs up or sideways.
 
 pub mod base;
+pub mod cli;
 pub mod client;
 pub mod gauge;
 pub mod hook;

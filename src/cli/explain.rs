@@ -1,0 +1,160 @@
+//! `longhaul explain`: every input of the wall, whether it took effect and why, the arithmetic, the evidence.
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use super::select::Selector;
+use crate::base::text::clean;
+use crate::base::tokens::{percent, short};
+use crate::gauge::inputs::Effect;
+use crate::gauge::learned::Verdict;
+use crate::gauge::reading::{Reading, WindowSource};
+use crate::gauge::wall::{Kind, Source};
+use crate::gauge::{evidence, wording};
+use crate::host::Host;
+
+/// Explain the wall: every input, its origin, its effect, the arithmetic, the evidence
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  longhaul explain\n  longhaul explain --session ID --json\n  \
+                        longhaul explain --payload payload.json\n  longhaul explain --transcript FILE --model \
+                        claude-haiku-4-5")]
+pub struct Args {
+    #[command(flatten)]
+    selector: Selector,
+    /// The model, where the session does not say
+    #[arg(long, value_name = "ID")]
+    model: Option<String>,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the verb.
+pub fn run(args: &Args, host: &Host) -> Result<()> {
+    let (subject, taken) = args.selector.read(host, args.model.as_ref(), 0)?;
+    let reading = &taken.reading;
+    let warnings = evidence::warnings(reading, &taken.settings);
+    let session = subject.session.as_ref().map(ToString::to_string);
+    if args.json {
+        let inputs = reading.inputs.list.iter().zip(&reading.formula.effects).map(|(input, effect)| {
+            let (effect, why) = parts(effect);
+            json!({ "name": input.name.as_str(), "origin": input.origin.to_string(), "value": input.value,
+                "effect": effect, "why": why })
+        });
+        let value = json!({
+            "session": session,
+            "model": reading.model,
+            "wall": reading.wall,
+            "window": {
+                "tokens": reading.window,
+                "source": reading.window_source,
+                "clamped": reading.formula.clamped,
+            },
+            "context": reading.context.map(|c| json!({ "tokens": c.tokens, "estimated": c.estimated })),
+            "compaction_enabled": reading.formula.enabled,
+            "arithmetic": reading.formula.steps,
+            "inputs": inputs.collect::<Vec<Value>>(),
+            "evidence": evidence::lines(reading),
+            "warnings": warnings,
+        });
+        println!("{}", serde_json::to_string_pretty(&value)?);
+    } else {
+        print!("{}", text(reading, session.as_deref(), &warnings));
+    }
+    Ok(())
+}
+
+fn parts(effect: &Effect) -> (&'static str, &str) {
+    match effect {
+        Effect::Applied(why) => ("applied", why),
+        Effect::Clamped(why) => ("clamped", why),
+        Effect::Overridden(why) => ("overridden", why),
+        Effect::Ignored(why) => ("ignored", why),
+        Effect::NoEffect(why) => ("no effect", why),
+    }
+}
+
+fn text(reading: &Reading, session: Option<&str>, warnings: &[String]) -> String {
+    let mut out = String::new();
+    let mut line = |text: &str| {
+        out.push_str(&clean(text));
+        out.push('\n');
+    };
+    let wall = &reading.wall;
+    let kind = match wall.kind {
+        Kind::Compaction => "compaction",
+        Kind::Refusal => "refusal",
+        Kind::Reactive => "reactive",
+    };
+    line(&format!("Wall     {} tokens, {kind}, {}", wall.tokens, wording::source(wall.source)));
+    line(&format!("         {}", wording::consequence(wall.kind)));
+    match reading.context {
+        Some(context) => line(&format!(
+            "Context  {}{} tokens, {} % of the wall",
+            if context.estimated { "about " } else { "" },
+            context.tokens,
+            percent(context.tokens, wall.tokens),
+        )),
+        None => line("Context  unknown: no response yet, or no transcript to read"),
+    }
+    let model = reading.model.as_deref().unwrap_or("unknown");
+    line(&format!(
+        "Model    {model}, window {} tokens ({})",
+        reading.window,
+        window_source(reading.window_source)
+    ));
+    if let Some(session) = session {
+        line(&format!("Session  {session}"));
+    }
+    line("");
+    line("Inputs");
+    if reading.inputs.list.is_empty() {
+        line("  none is set");
+    }
+    for (input, effect) in reading.inputs.list.iter().zip(&reading.formula.effects) {
+        let (word, why) = parts(effect);
+        let value =
+            input.value.as_str().map_or_else(|| input.value.to_string(), |text| format!("\"{text}\""));
+        line(&format!("  {} = {value}  ({})", input.name.as_str(), input.origin));
+        line(&format!("      {word}: {why}"));
+    }
+    line("");
+    line("Arithmetic");
+    for step in evidence::arithmetic(reading) {
+        line(&format!("  {step}"));
+    }
+    let found = evidence::lines(reading);
+    if !found.is_empty() {
+        line("");
+        line("Evidence");
+        for text in found {
+            line(&format!("  {text}"));
+        }
+    }
+    if !warnings.is_empty() {
+        line("");
+        line("Warnings");
+        for text in warnings {
+            line(&format!("  {text}"));
+        }
+    }
+    if matches!(wall.source, Source::Assumed) && !matches!(reading.evidence, Verdict::Confirmed) {
+        line("");
+        line(&format!(
+            "The wall at {} is an assumption: no input sets it and no evidence confirms it.",
+            short(wall.tokens)
+        ));
+    }
+    out
+}
+
+fn window_source(source: WindowSource) -> &'static str {
+    match source {
+        WindowSource::Payload => "stated by the client",
+        WindowSource::Stored => "stated by the client earlier",
+        WindowSource::Client => "from the client's own figures",
+        WindowSource::Table => "from the table of known models",
+        WindowSource::Outgrown => "larger than the table says, since the context outgrew that",
+        WindowSource::Default => "a guess: the model is not known",
+    }
+}

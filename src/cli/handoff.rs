@@ -1,0 +1,60 @@
+//! `longhaul handoff`: for now, not to be asked again.
+
+use anyhow::{Context as _, Result, anyhow};
+
+use crate::base::id::SessionId;
+use crate::gauge::notice::State;
+use crate::host::Host;
+use crate::store::Store;
+use crate::store::session::Slot;
+
+/// Carry a session on.
+#[derive(Debug, clap::Args)]
+#[command(arg_required_else_help = true)]
+pub struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    /// Offer no handoff again in this session; at critical the person still sees a line
+    #[command(
+        after_help = "Example:\n  longhaul handoff snooze --session 3f2a9c1e-0000-4000-8000-1234567890ab\n  \
+                            longhaul handoff snooze --session ID --off    offers come again"
+    )]
+    Snooze {
+        /// The session
+        #[arg(long, value_name = "ID")]
+        session: String,
+        /// Take the snooze back
+        #[arg(long)]
+        off: bool,
+        /// Print the result as JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Runs the verb.
+pub fn run(args: &Args, host: &Host) -> Result<()> {
+    let Verb::Snooze { session, off, json } = &args.verb;
+    let id = SessionId::parse(session)
+        .ok_or_else(|| anyhow!("'{}' is no session id: letters, digits, - and _", session.escape_debug()))?;
+    let store =
+        Store::locate(host, &[]).ok_or_else(|| anyhow!("could not find the home directory; set HOME"))?;
+    store.prepare().with_context(|| format!("could not make {}", store.dir().display()))?;
+    let saved = store.load(&id, Slot::Notice).and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    let state = State { snoozed: !off, ..saved.unwrap_or_default() };
+    store
+        .save(&id, Slot::Notice, &serde_json::to_vec(&state)?)
+        .with_context(|| format!("could not write below {}", store.dir().display()))?;
+    if *json {
+        println!("{}", serde_json::json!({ "session": session, "snoozed": state.snoozed }));
+    } else if *off {
+        println!("Offers come again in session {id}.");
+    } else {
+        println!("No handoff is offered again in session {id}. Take it back with --off.");
+    }
+    Ok(())
+}

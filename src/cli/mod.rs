@@ -1,0 +1,49 @@
+//! What people type: the verbs, what they take, and how their results are shown.
+
+mod explain;
+mod handoff;
+mod select;
+pub mod setup;
+mod weigh;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+use crate::host::Host;
+
+/// Shows how full a Claude Code session is against the wall that really ends it.
+#[derive(Debug, Parser)]
+#[command(name = "longhaul", version, about, max_term_width = 100, after_help = EXAMPLES)]
+pub struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+const EXAMPLES: &str = "Examples:
+  longhaul explain                        the wall of the session this shell belongs to
+  longhaul explain --session ID --json    the same of another one, for programs
+  longhaul weigh --transcript FILE        how heavy a session has become
+  longhaul setup --dry-run                what setup would change, and nothing else
+
+Exit codes: 0 done, 1 could not be done (said on standard error), 2 wrong usage.";
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Explain(explain::Args),
+    Weigh(weigh::Args),
+    Handoff(handoff::Args),
+    Setup(setup::SetupArgs),
+}
+
+/// Runs what was typed; the exit code where nothing failed.
+pub fn run(cli: Cli, host: &Host) -> Result<ExitCode> {
+    match cli.verb {
+        Verb::Explain(args) => explain::run(&args, host)?,
+        Verb::Weigh(args) => weigh::run(&args, host)?,
+        Verb::Handoff(args) => handoff::run(&args, host)?,
+        Verb::Setup(args) => return setup::run(&args, host),
+    }
+    Ok(ExitCode::SUCCESS)
+}

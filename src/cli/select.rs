@@ -1,0 +1,151 @@
+//! Which session is meant, in the three ways it can be named.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, anyhow, bail};
+
+use crate::base::id::SessionId;
+use crate::client::figures::Figures;
+use crate::client::payload::Payload;
+use crate::client::{projects, session_file};
+use crate::gauge::gather::{Subject, Taken, learn, take};
+use crate::gauge::records::Seen;
+use crate::host::clock::Deadline;
+use crate::host::{Host, files, input};
+use crate::store::session::Slot;
+use crate::store::{Store, config_dir};
+
+/// Which session.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[group(multiple = false)]
+pub struct Selector {
+    /// A session by its id [default: the one this shell runs in, else the one open in this directory]
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// A transcript (.jsonl) by its path
+    #[arg(long, value_name = "FILE")]
+    transcript: Option<PathBuf>,
+    /// A status line payload (JSON) by its path; - reads standard input
+    #[arg(long, value_name = "FILE")]
+    payload: Option<PathBuf>,
+}
+
+/// How long a person waits for a transcript to be measured at most, in ms.
+const BUDGET_MS: u64 = 600_000;
+const PAYLOAD_MOST: u64 = 4 << 20;
+
+impl Selector {
+    /// Takes a reading of what is selected.
+    pub fn read(&self, host: &Host, model: Option<&String>, subtasks: u64) -> Result<(Subject, Taken)> {
+        let project = host.env_path("CLAUDE_PROJECT_DIR").or_else(|| host.current_dir());
+        let untrusted: Vec<&Path> = project.as_deref().into_iter().collect();
+        let store = Store::locate(host, &untrusted);
+        let mut subject = match (&self.session, &self.transcript, &self.payload) {
+            (_, Some(file), _) => of_transcript(host, store.as_ref(), file)?,
+            (_, _, Some(file)) => of_payload(host, file)?,
+            (Some(id), ..) => of_session(host, store.as_ref(), id)?,
+            _ => of_session(host, store.as_ref(), &own_session(host)?)?,
+        };
+        if model.is_some() {
+            subject.model = model.cloned();
+        }
+        subject.subtasks = subtasks;
+        let mut taken = take(host, store.as_ref(), &subject, BUDGET_MS);
+        if let Some(store) = &store {
+            learn(store, &subject, &mut taken);
+        }
+        Ok((subject, taken))
+    }
+}
+
+/// The session this shell runs in, else the one open in this directory.
+fn own_session(host: &Host) -> Result<String> {
+    if let Some(id) = host.env("CLAUDE_CODE_SESSION_ID").filter(|id| !id.is_empty()) {
+        return Ok(id);
+    }
+    let here = host.current_dir();
+    let running = config_dir(host).map(|config| session_file::all(&config)).unwrap_or_default();
+    let in_here = |file: &&session_file::SessionFile| file.cwd.as_ref().map(Path::new) == here.as_deref();
+    let mut found = running.iter().filter(in_here).filter_map(|file| file.session_id.clone());
+    match (found.next(), found.next()) {
+        (Some(id), None) => Ok(id),
+        (Some(_), Some(_)) => {
+            bail!("several sessions are open in this directory; name one with --session ID")
+        }
+        _ => bail!(
+            "this shell runs in no session and none is open in this directory; name one with --session ID, \
+             --transcript FILE or --payload FILE"
+        ),
+    }
+}
+
+fn of_session(host: &Host, store: Option<&Store>, text: &str) -> Result<Subject> {
+    let id = SessionId::parse(text)
+        .ok_or_else(|| anyhow!("'{}' is no session id: letters, digits, - and _", text.escape_debug()))?;
+    let seen = seen(store, &id);
+    let config = config_dir(host).ok_or_else(|| anyhow!("could not find the home directory; set HOME"))?;
+    let own = host.env("CLAUDE_CODE_SESSION_ID").as_deref() == Some(text);
+    let recorded = seen.as_ref().and_then(|seen| seen.transcript.clone()).map(PathBuf::from);
+    let transcript = recorded.filter(|path| path.is_file()).or_else(|| projects::transcript(&config, &id));
+    if transcript.is_none() && seen.is_none() && !own {
+        bail!("could not find session {id}: no transcript of it lies below {}", config.display());
+    }
+    let project = own.then(|| host.env_path("CLAUDE_PROJECT_DIR").or_else(|| host.current_dir())).flatten();
+    Ok(Subject {
+        session: Some(id),
+        transcript,
+        project,
+        inside: own || seen.is_none(),
+        ..Subject::default()
+    })
+}
+
+fn of_transcript(host: &Host, store: Option<&Store>, file: &Path) -> Result<Subject> {
+    files::open_regular(file).with_context(|| format!("could not read the transcript {}", file.display()))?;
+    let path = file.canonicalize().unwrap_or_else(|_| file.to_path_buf());
+    let id = projects::session_of(&path);
+    // A copy of a transcript is not the session: only the file itself may use the session's records.
+    let seen = id.as_ref().and_then(|id| seen(store, id));
+    let same = seen.filter(|seen| seen.transcript.as_ref().map(Path::new) == Some(&path));
+    Ok(Subject {
+        session: id.filter(|_| same.is_some()),
+        transcript: Some(path),
+        project: if same.is_some() { None } else { host.current_dir() },
+        inside: same.is_none(),
+        ..Subject::default()
+    })
+}
+
+fn of_payload(host: &Host, file: &Path) -> Result<Subject> {
+    let name = file.display();
+    let bytes = if file == Path::new("-") {
+        let most = usize::try_from(PAYLOAD_MOST).unwrap_or(usize::MAX);
+        input::read_stdin(most, Deadline::after_ms(BUDGET_MS))
+    } else {
+        files::read_small(file, PAYLOAD_MOST).with_context(|| format!("could not read the payload {name}"))?
+    };
+    if let Err(e) = serde_json::from_slice::<serde_json::Value>(&bytes) {
+        bail!("the payload {name} is not valid JSON: {e}");
+    }
+    let payload = Payload::parse(&bytes)
+        .ok_or_else(|| anyhow!("the payload {name} is no JSON object, as a status line command is given"))?;
+    let absolute = |text: &str| Some(PathBuf::from(text)).filter(|path| path.is_absolute());
+    let figures = payload.longhaul.as_ref().and_then(|handed| handed.figures.clone());
+    Ok(Subject {
+        session: payload.session_id.as_deref().and_then(SessionId::parse),
+        transcript: payload.transcript_path.as_deref().and_then(absolute),
+        project: payload.project_dir().and_then(absolute).or_else(|| host.current_dir()),
+        model: payload.model_id().map(str::to_owned),
+        model_name: payload.model_name().map(str::to_owned),
+        window: payload.window(),
+        used: payload.used(),
+        cache_cold: false,
+        figures: figures.filter(Figures::know_the_wall),
+        subtasks: 0,
+        inside: true,
+    })
+}
+
+fn seen(store: Option<&Store>, id: &SessionId) -> Option<Seen> {
+    serde_json::from_slice(&store?.load(id, Slot::Seen)?).ok()
+}

@@ -1,0 +1,161 @@
+//! `longhaul setup`.
+
+use std::io::{BufRead as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result};
+use owo_colors::OwoColorize as _;
+
+use crate::base::text::clean;
+use crate::host::{Host, terminal};
+use crate::setup::decide::Ask;
+use crate::setup::report::Report;
+use crate::setup::{self, Request};
+use crate::store::Store;
+
+/// Install the programs and put the gauge on the status line
+#[derive(Debug, clap::Args)]
+#[allow(clippy::struct_excessive_bools)] // Each is a flag that people type.
+pub struct SetupArgs {
+    /// Print what would change, as a diff, and touch nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Take everything away again: settings as they were, programs gone, records kept
+    #[arg(long, conflicts_with_all = ["statusline", "wrap_statusline", "no_statusline"])]
+    pub undo: bool,
+    /// Draw the status line by the statusLine command, whatever the client; never over somebody else's
+    #[arg(long, conflicts_with_all = ["wrap_statusline", "no_statusline"])]
+    pub statusline: bool,
+    /// Where somebody else's status line is there, draw it first and longhaul's below it
+    #[arg(long, conflicts_with = "no_statusline")]
+    pub wrap_statusline: bool,
+    /// Install the programs only, leave settings alone, and do so next time as well
+    #[arg(long)]
+    pub no_statusline: bool,
+    /// Ask nothing (implies none of the flags above)
+    #[arg(long, short)]
+    pub yes: bool,
+    /// Print the outcome as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl SetupArgs {
+    fn ask(&self) -> Ask {
+        match (self.statusline, self.wrap_statusline, self.no_statusline) {
+            (true, ..) => Ask::Ours,
+            (_, true, _) => Ask::Wrap,
+            (_, _, true) => Ask::Leave,
+            _ => Ask::Auto,
+        }
+    }
+}
+
+/// Sets up or undoes. An error is the person's to read, and means exit code 1.
+pub fn run(args: &SetupArgs, host: &Host) -> Result<ExitCode> {
+    let projects = projects(host);
+    let projects: Vec<_> = projects.iter().map(PathBuf::as_path).collect();
+    let store = Store::locate(host, &projects).context(
+        "could not tell where to keep files: HOME is not set, or CLAUDE_CONFIG_DIR lies in the project; set one \
+         of them to a directory of your own",
+    )?;
+    let report = if args.undo {
+        setup::undo(host, &store, args.dry_run)?
+    } else {
+        let exe = host.current_exe().context("could not find this program's own file")?;
+        let exe = exe.canonicalize().unwrap_or(exe);
+        let untrusted = projects.iter().map(|dir| (*dir).to_owned()).chain(host.current_dir()).collect();
+        let request = Request {
+            ask: args.ask(),
+            source: exe.parent().unwrap_or(Path::new("")).to_owned(),
+            untrusted,
+            dry_run: args.dry_run,
+        };
+        let asks = terminal::can_ask() && !args.yes && !args.json;
+        setup::install(host, &store, &request, &mut |diff| !asks || agreed(host, diff))?
+    };
+    let text = if args.json {
+        format!("{}\n", serde_json::to_string_pretty(&report)?)
+    } else {
+        shown(&report, host, &store)
+    };
+    std::io::stdout().write_all(text.as_bytes()).context("could not write to standard output")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Directories whose settings may have written this environment: a client's, where one started us.
+fn projects(host: &Host) -> Vec<PathBuf> {
+    let inside = host.has_env("CLAUDECODE").then(|| host.current_dir()).flatten();
+    host.env_path("CLAUDE_PROJECT_DIR").into_iter().chain(inside).collect()
+}
+
+fn agreed(host: &Host, diff: &str) -> bool {
+    let mut out = std::io::stdout();
+    let _ = write!(out, "{}Write this into your settings? [y/N] ", painted(diff, host));
+    let _ = out.flush();
+    let mut answer = String::new();
+    let read = std::io::stdin().lock().read_line(&mut answer);
+    read.is_ok() && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+}
+
+/// The outcome for a person.
+fn shown(report: &Report, host: &Host, store: &Store) -> String {
+    let would = if report.dry_run { "would be " } else { "" };
+    let mut lines = Vec::new();
+    let programs = &report.programs;
+    let path = programs.path.display();
+    lines.push(match programs.action {
+        "installed" => format!("programs: {} {would}installed, {path}", programs.version),
+        "unchanged" => format!("programs: {} is installed, {path}", programs.version),
+        "removed" => format!("programs: {would}removed"),
+        _ => "programs: none installed".to_owned(),
+    });
+    if programs.action != "removed" && !programs.removed.is_empty() {
+        lines.push(format!("old versions {would}removed: {}", programs.removed.join(", ")));
+    }
+    let settings = &report.settings;
+    let changes = !matches!(settings.action, "unchanged" | "kept");
+    let would = if changes { would } else { "" };
+    lines.push(format!(
+        "settings: {} {would}{}: {}",
+        settings.path.display(),
+        settings.action,
+        settings.reason
+    ));
+    if let Some(backup) = &settings.backup {
+        lines.push(format!("backup: {}", backup.display()));
+    }
+    if matches!(programs.action, "removed" | "absent") && !report.dry_run && store.dir().is_dir() {
+        lines.push(format!("records stay in {}", store.dir().display()));
+    }
+    let warnings = report.warnings.iter().map(|warning| format!("note: {warning}"));
+    let mut text = String::new();
+    for line in lines.into_iter().chain(warnings) {
+        text.push_str(&clean(&line));
+        text.push('\n');
+    }
+    if let Some(diff) = &settings.diff {
+        text.push_str(&painted(diff, host));
+    }
+    text
+}
+
+/// A diff as it is for a pipe; for a terminal without control characters, and coloured where it may be.
+fn painted(diff: &str, host: &Host) -> String {
+    if !terminal::stdout_is_terminal() {
+        return diff.to_owned();
+    }
+    let colour = terminal::stdout_takes_colour(host);
+    let mut out = String::new();
+    for line in diff.lines() {
+        let line = line.split('\t').map(clean).collect::<Vec<_>>().join("\t");
+        match line.bytes().next() {
+            Some(b'+') if colour => out.push_str(&line.green().to_string()),
+            Some(b'-') if colour => out.push_str(&line.red().to_string()),
+            _ => out.push_str(&line),
+        }
+        out.push('\n');
+    }
+    out
+}

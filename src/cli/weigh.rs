@@ -1,0 +1,96 @@
+//! `longhaul weigh`: seven signals, what they add up to, and what the gate holds back.
+
+use anyhow::Result;
+use serde_json::json;
+
+use super::select::Selector;
+use crate::base::span::hours;
+use crate::base::tokens::short;
+use crate::gauge::reading::Reading;
+use crate::gauge::weight::{self, Urgency};
+use crate::gauge::wording;
+use crate::host::Host;
+
+/// Weigh a session: signals, points, urgency, headroom
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  longhaul weigh\n  longhaul weigh --transcript FILE --json\n  \
+                        longhaul weigh --session ID --subtasks 6")]
+pub struct Args {
+    #[command(flatten)]
+    selector: Selector,
+    /// The model, where the session does not say
+    #[arg(long, value_name = "ID")]
+    model: Option<String>,
+    /// Distinct sub-tasks finished; only the model can say
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    subtasks: u64,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the verb.
+pub fn run(args: &Args, host: &Host) -> Result<()> {
+    let (subject, taken) = args.selector.read(host, args.model.as_ref(), args.subtasks)?;
+    let reading = &taken.reading;
+    let (facts, weight, figures) = (reading.facts(), reading.weight(), &reading.figures);
+    let signals = weight::signals(&facts);
+    if args.json {
+        let value = json!({
+            "session": subject.session.as_ref().map(ToString::to_string),
+            "context": reading.context.map(|c| json!({ "tokens": c.tokens, "estimated": c.estimated })),
+            "wall": reading.wall,
+            "signals": signals,
+            "points": weight.points,
+            "urgency": weight.urgency,
+            "gated": weight.gated,
+            "headroom": weight.headroom,
+            "responses": figures.responses,
+            "tool_calls": figures.tool_calls,
+            "active_ms": figures.active_ms,
+            "span_ms": figures.span_ms(),
+            "compactions": {
+                "auto": figures.auto,
+                "manual": figures.manual,
+                "dropped_tokens": figures.dropped,
+            },
+            "rows": figures.rows,
+            "damaged": figures.damaged,
+            "complete": reading.complete,
+        });
+        println!("{}", serde_json::to_string_pretty(&value)?);
+        return Ok(());
+    }
+    println!("{}", verdict(reading));
+    println!();
+    for signal in &signals {
+        println!(
+            "  {:>2}  {:<32} {:>10}   counts at {}",
+            signal.points, signal.name, signal.value, signal.threshold
+        );
+    }
+    println!("  {:>2}  points", weight.points);
+    println!();
+    println!(
+        "Active {} of {}. Rows {}, damaged {}.",
+        hours(figures.active_ms),
+        hours(figures.span_ms()),
+        figures.rows,
+        figures.damaged
+    );
+    Ok(())
+}
+
+fn verdict(reading: &Reading) -> String {
+    let weight = reading.weight();
+    let word = match weight.urgency {
+        Urgency::Critical => "critical: hand off now",
+        Urgency::Due => "due: a handoff is due",
+        Urgency::Soon => "soon: a handoff comes nearer",
+        Urgency::None => "none: nothing to do",
+    };
+    let gate =
+        if weight.gated { " (held back by the gate: below 62 % of the wall nothing is due)" } else { "" };
+    let room = weight.headroom.map(|left| format!(", {} tokens free", short(left))).unwrap_or_default();
+    format!("{word}{gate}\nThe session stands at {}{room}.", wording::share(reading))
+}
