@@ -1,1 +1,12 @@
-fn main() {}
+//! One integration program, a module for each matter, all on one sandbox.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // A test that fails here says where.
+#![allow(clippy::disallowed_methods)] // Tests start programs and watch the clock.
+
+mod hostile;
+mod layers;
+mod notices;
+mod plugin;
+mod readme;
+mod reports;
+mod sandbox;
+mod setup;

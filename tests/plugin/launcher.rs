@@ -1,0 +1,348 @@
+//! Which program the launcher becomes, and what it does where there is none.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+use super::file;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// A program for another machine, as far as an `exec` looks.
+const FOREIGN: &[u8] = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\xff\xff;)(\n";
+
+/// A plugin with every file at 0644, a home, a project, and nothing installed. Paths hold what shells trip over.
+pub struct Sandbox {
+    root: TempDir,
+    pub shell: PathBuf,
+}
+
+/// One sandbox for each shell that is here: what `sh` is differs by machine.
+pub fn sandboxes() -> Vec<Sandbox> {
+    let shells = ["/bin/sh", "/bin/dash", "/bin/bash", "/bin/ksh", "/bin/zsh"].map(PathBuf::from);
+    shells.into_iter().filter(|shell| shell.exists()).map(Sandbox::new).collect()
+}
+
+impl Sandbox {
+    fn new(shell: PathBuf) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let sandbox = Self { root, shell };
+        sandbox.write("it's a \"plugin\" $x/hooks/launcher", file("hooks/launcher").as_bytes(), 0o644);
+        for dir in ["home of me", "the project", "data dir"] {
+            fs::create_dir_all(sandbox.path(dir)).unwrap();
+        }
+        sandbox
+    }
+
+    pub fn path(&self, path: &str) -> PathBuf {
+        self.root.path().canonicalize().unwrap().join(path)
+    }
+
+    fn write(&self, path: &str, content: &[u8], mode: u32) -> PathBuf {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, content).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        path
+    }
+
+    /// A program that says who it is, what it was given and read, and exits with 7.
+    pub fn program(&self, path: &str, who: &str, mode: u32) -> PathBuf {
+        let text =
+            format!("#!/bin/sh\nread -r line\nprintf '{who}|%s|%s|%s' \"$*\" \"$line\" \"$PWD\"\nexit 7\n");
+        self.write(path, text.as_bytes(), mode)
+    }
+
+    pub fn installed(&self, config: &str, program: &str) -> PathBuf {
+        self.program(&format!("{config}/longhaul/bin/{VERSION}/{program}"), "installed", 0o700)
+    }
+
+    fn bundled(&self, platform: &str, program: &str, mode: u32) -> PathBuf {
+        self.program(&format!("it's a \"plugin\" $x/programs/{platform}/{program}"), "bundled", mode)
+    }
+
+    /// A `uname` that says this, before all others.
+    fn uname(&self, says: &str) {
+        self.write("tools/uname", format!("#!/bin/sh\necho {says}\n").as_bytes(), 0o755);
+    }
+
+    /// The launcher as a hook's shell would start it.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(&self.shell);
+        command.arg(self.path("it's a \"plugin\" $x/hooks/launcher")).args(args);
+        command.env_clear().current_dir(self.path("the project"));
+        let path = format!("{}:/usr/bin:/bin", self.path("tools").display());
+        command.env("PATH", path).env("HOME", self.path("home of me"));
+        command.env("CLAUDE_PROJECT_DIR", self.path("the project"));
+        command.env("CLAUDE_PLUGIN_DATA", self.path("data dir"));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    pub fn run(&self, args: &[&str]) -> Said {
+        self.run_with(args, |c| c)
+    }
+
+    pub fn run_with(&self, args: &[&str], change: impl FnOnce(&mut Command) -> &mut Command) -> Said {
+        let mut command = self.command(args);
+        change(&mut command);
+        let mut child = command.spawn().unwrap();
+        // The launcher may be gone before it is read.
+        let _ = std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"{\"source\":\"startup\"}\n");
+        Said::from(&child.wait_with_output().unwrap(), &self.shell)
+    }
+}
+
+/// How a run ended, with the shell's name for the message.
+#[derive(Debug)]
+pub struct Said {
+    pub shell: PathBuf,
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+impl Said {
+    fn from(output: &Output, shell: &Path) -> Self {
+        Self {
+            shell: shell.to_owned(),
+            code: output.status.code(),
+            out: String::from_utf8_lossy(&output.stdout).into_owned(),
+            err: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    #[track_caller]
+    fn is(&self, who: &str) {
+        assert_eq!(
+            (self.code, self.out.split('|').next(), &*self.err),
+            (Some(7), Some(who), ""),
+            "{}: {self:?}",
+            self.shell.display()
+        );
+    }
+
+    #[track_caller]
+    fn is_quiet(&self) {
+        let said = (self.code, &*self.out, &*self.err);
+        assert_eq!(said, (Some(0), "", ""), "{}", self.shell.display());
+    }
+}
+
+#[test]
+fn the_installed_program_is_run_without_any_other_process() {
+    for sandbox in sandboxes() {
+        sandbox.installed("home of me/.claude", "longhaul-hook");
+        let said = sandbox.run_with(&["longhaul-hook", "a b", "c"], |c| c.env("PATH", "/nowhere"));
+        said.is("installed");
+        let project = sandbox.path("the project");
+        let wanted = format!("installed|a b c|{{\"source\":\"startup\"}}|{}", project.display());
+        assert_eq!(said.out, wanted, "arguments, input and directory are the caller's: {said:?}");
+    }
+}
+
+// nilbuild/claude-statusline#35: CLAUDE_CONFIG_DIR was ignored.
+#[test]
+fn a_moved_configuration_is_followed() {
+    for sandbox in sandboxes() {
+        sandbox.installed("moved", "longhaul-hook");
+        let moved = sandbox.path("moved");
+        sandbox.run_with(&["longhaul-hook"], |c| c.env("CLAUDE_CONFIG_DIR", &moved)).is("installed");
+        sandbox
+            .run_with(&["longhaul-hook"], |c| c.env("CLAUDE_CONFIG_DIR", &moved).env_remove("HOME"))
+            .is("installed");
+        sandbox.run_with(&["longhaul-hook"], |c| c.env("CLAUDE_CONFIG_DIR", "moved")).is_quiet();
+    }
+}
+
+#[test]
+fn a_configuration_inside_the_project_is_not_trusted() {
+    for sandbox in sandboxes() {
+        sandbox.installed("the project/evil", "longhaul-hook");
+        symlink(sandbox.path("the project"), sandbox.path("link")).unwrap();
+        for config in ["the project/evil", "link/evil", "home of me/../the project/evil"] {
+            let config = sandbox.path(config);
+            sandbox.run_with(&["longhaul-hook"], |c| c.env("CLAUDE_CONFIG_DIR", &config)).is_quiet();
+        }
+        // The other way round: a project whose path is a link.
+        let config = sandbox.path("the project/evil");
+        let link = sandbox.path("link");
+        sandbox
+            .run_with(&["longhaul-hook"], |c| {
+                c.env("CLAUDE_CONFIG_DIR", &config).env("CLAUDE_PROJECT_DIR", &link)
+            })
+            .is_quiet();
+        // A neighbour whose name only begins alike is no part of it.
+        sandbox.installed("the project too", "longhaul-hook");
+        let config = sandbox.path("the project too");
+        sandbox.run_with(&["longhaul-hook"], |c| c.env("CLAUDE_CONFIG_DIR", &config)).is("installed");
+    }
+}
+
+#[test]
+fn whoever_works_in_the_home_directory_keeps_the_program() {
+    for sandbox in sandboxes() {
+        sandbox.installed("home of me/.claude", "longhaul-hook");
+        sandbox.installed("home of me/elsewhere", "longhaul-hook");
+        for project in ["home of me", "home of me/.claude", ""] {
+            let project = sandbox.path(project);
+            sandbox.run_with(&["longhaul-hook"], |c| c.env("CLAUDE_PROJECT_DIR", &project)).is("installed");
+        }
+        let (home, moved) = (sandbox.path("home of me"), sandbox.path("home of me/elsewhere"));
+        sandbox
+            .run_with(&["longhaul-hook"], |c| {
+                c.env("CLAUDE_PROJECT_DIR", &home).env("CLAUDE_CONFIG_DIR", &moved)
+            })
+            .is("installed");
+    }
+}
+
+#[test]
+fn a_program_that_is_a_link_or_cannot_run_is_passed_over() {
+    for sandbox in sandboxes() {
+        let program = sandbox.installed("home of me/.claude", "longhaul-hook");
+        sandbox.bundled("linux-x86_64", "longhaul-hook", 0o755);
+        sandbox.uname("Linux x86_64");
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o600)).unwrap();
+        sandbox.run(&["longhaul-hook"]).is("bundled");
+        fs::rename(&program, program.with_extension("real")).unwrap();
+        fs::set_permissions(program.with_extension("real"), fs::Permissions::from_mode(0o700)).unwrap();
+        symlink(program.with_extension("real"), &program).unwrap();
+        sandbox.run(&["longhaul-hook"]).is("bundled");
+    }
+}
+
+#[test]
+fn a_program_of_another_version_is_passed_over() {
+    for sandbox in sandboxes() {
+        sandbox.program("home of me/.claude/longhaul/bin/9.9.9/longhaul-hook", "newer", 0o700);
+        sandbox.run(&["longhaul-hook"]).is_quiet();
+    }
+}
+
+#[test]
+fn the_bundled_program_is_the_one_for_this_machine() {
+    let platforms = [
+        ("Linux x86_64", "linux-x86_64"),
+        ("Linux aarch64", "linux-aarch64"),
+        ("Darwin arm64", "macos-aarch64"),
+        ("Darwin x86_64", "macos-x86_64"),
+        ("MINGW64_NT-10.0-22631 x86_64", "windows-x86_64"),
+    ];
+    for sandbox in sandboxes() {
+        for (says, platform) in platforms {
+            sandbox.uname(says);
+            sandbox.run(&["longhaul-hook"]).is_quiet();
+            sandbox.bundled(platform, "longhaul-hook", 0o755);
+            sandbox.run(&["longhaul-hook"]).is("bundled");
+        }
+        // thedotmack/claude-mem#1547: a machine that no program was built for.
+        sandbox.uname("Linux riscv64");
+        sandbox.run(&["longhaul-hook"]).is_quiet();
+        // A variable of the launcher's own is not taken from outside.
+        let said = sandbox
+            .run_with(&["longhaul-hook"], |c| c.env("platform", "linux-x86_64").env("found", "/bin/ls"));
+        said.is_quiet();
+    }
+}
+
+// CC#39333, CC#39993, CC#39286, anthropics/claude-plugins-official#1088: execute bits were lost on the way.
+#[test]
+fn a_program_without_its_execute_bit_is_copied_once() {
+    for sandbox in sandboxes() {
+        sandbox.uname("Linux x86_64");
+        let bundled = sandbox.bundled("linux-x86_64", "longhaul-hook", 0o644);
+        sandbox.run(&["longhaul-hook"]).is("bundled");
+        let dir = sandbox.path(&format!("data dir/bin/{VERSION}/linux-x86_64"));
+        let copy = dir.join("longhaul-hook");
+        assert_eq!(fs::metadata(&copy).unwrap().permissions().mode() & 0o777, 0o700);
+        assert_eq!(fs::metadata(&dir).unwrap().permissions().mode() & 0o777, 0o700);
+        assert_eq!(fs::read_dir(&dir).unwrap().count(), 1, "no temporary file stays");
+        fs::write(bundled, "changed").unwrap();
+        sandbox.run(&["longhaul-hook"]).is("bundled");
+    }
+}
+
+#[test]
+fn a_data_directory_that_cannot_be_used_is_no_harm() {
+    for sandbox in sandboxes() {
+        sandbox.uname("Linux x86_64");
+        sandbox.bundled("linux-x86_64", "longhaul-hook", 0o644);
+        let taken = sandbox.write("a file", b"", 0o644);
+        let inside = sandbox.path("the project/data");
+        let around = sandbox.path("data dir/none/../../the project");
+        for data in [&*taken, &taken.join("below"), &inside, &around, Path::new("data"), Path::new("")] {
+            sandbox.run_with(&["longhaul-hook"], |c| c.env("CLAUDE_PLUGIN_DATA", data)).is_quiet();
+        }
+        sandbox.run_with(&["longhaul-hook"], |c| c.env_remove("CLAUDE_PLUGIN_DATA")).is_quiet();
+        assert!(!inside.exists());
+    }
+}
+
+#[test]
+fn a_program_that_the_system_refuses_ends_a_hook_well() {
+    for sandbox in sandboxes() {
+        let path = format!("home of me/.claude/longhaul/bin/{VERSION}/longhaul-hook");
+        sandbox.write(&path, FOREIGN, 0o700);
+        sandbox.run(&["longhaul-hook"]).is_quiet();
+    }
+}
+
+#[test]
+fn no_program_is_told_at_a_sessions_start_and_only_then() {
+    for sandbox in sandboxes() {
+        sandbox.uname("Linux riscv64");
+        let said = sandbox.run(&["--say", "longhaul-hook"]);
+        let told: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        let keys: Vec<_> = told.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!((said.code, &*said.err, keys), (Some(0), "", vec!["systemMessage"]), "{told}");
+        sandbox.run(&["longhaul-hook"]).is_quiet();
+        sandbox.run(&["longhaul-statusline"]).is_quiet();
+        for source in ["clear", "compact"] {
+            let mut child = sandbox.command(&["--say", "longhaul-hook"]).spawn().unwrap();
+            let event = format!("{{\"hook_event_name\":\"SessionStart\",\"source\":\"{source}\"}}");
+            let _ = std::io::Write::write_all(&mut child.stdin.take().unwrap(), event.as_bytes());
+            Said::from(&child.wait_with_output().unwrap(), &sandbox.shell).is_quiet();
+        }
+    }
+}
+
+#[test]
+fn a_person_is_told_on_the_screen() {
+    for sandbox in sandboxes() {
+        let said = sandbox.run(&["longhaul", "setup"]);
+        assert_eq!((said.code, &*said.err), (Some(1), ""), "{said:?}");
+        assert!(said.out.starts_with("longhaul: no program for this machine"), "{said:?}");
+    }
+}
+
+// CC#64074: an update prunes the directory that a running session's hooks point into.
+#[test]
+fn a_hook_whose_plugin_is_gone_ends_well() {
+    let all: serde_json::Value = serde_json::from_str(&file("hooks/hooks.json")).unwrap();
+    let hook = all["hooks"]["UserPromptSubmit"][0]["hooks"][0]["command"].as_str().unwrap();
+    for sandbox in sandboxes() {
+        sandbox.installed("home of me/.claude", "longhaul-hook");
+        let run = |root: &str| {
+            let mut command = Command::new(&sandbox.shell);
+            command.args(["-c", hook]).env("CLAUDE_PLUGIN_ROOT", sandbox.path(root));
+            command.env("HOME", sandbox.path("home of me")).stdin(Stdio::null());
+            Said::from(&command.output().unwrap(), &sandbox.shell)
+        };
+        run("it's a \"plugin\" $x").is("installed");
+        run("pruned").is_quiet();
+    }
+}
+
+#[test]
+fn nothing_but_our_programs_is_run() {
+    for sandbox in sandboxes() {
+        sandbox.installed("home of me/.claude", "ls");
+        for args in [&[][..], &["ls"], &["../longhaul-hook"], &[""], &["--say"], &["--help"]] {
+            sandbox.run(args).is_quiet();
+        }
+        sandbox.run_with(&["longhaul-hook"], |c| c.env_clear()).is_quiet();
+    }
+}
