@@ -6,9 +6,20 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::store::{Store, atomic};
 
+/// The state directory, held until this goes.
+#[derive(Debug)]
+pub struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing alone would leave it held as long as a child that was just forked has the file too.
+        let _ = self.0.unlock();
+    }
+}
+
 /// Holds the state directory for one setup; makes it where it is missing. `None` where the file system
 /// knows no locks: comparing before each write then has to do.
-pub fn take(store: &Store) -> Result<Option<File>> {
+pub fn take(store: &Store) -> Result<Option<Lock>> {
     atomic::make_private(store.dir()).with_context(|| format!("could not make {}", store.dir().display()))?;
     // On Unix the directory itself is locked, so that nothing is left behind.
     let file = if cfg!(unix) {
@@ -18,7 +29,7 @@ pub fn take(store: &Store) -> Result<Option<File>> {
     };
     let file = file.with_context(|| format!("could not open {}", store.dir().display()))?;
     match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
+        Ok(()) => Ok(Some(Lock(file))),
         Err(TryLockError::WouldBlock) => {
             bail!("another longhaul setup works in {}: try again when it is done", store.dir().display())
         }

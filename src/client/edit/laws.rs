@@ -103,8 +103,7 @@ proptest! {
     fn any_key_can_be_taken_out_and_the_rest_stays(text in file(), at in 0_usize..5) {
         let document = Document::parse(text.as_bytes()).unwrap();
         let root = document.root.as_ref().unwrap();
-        prop_assume!(!root.members.is_empty());
-        let name = root.members[at % root.members.len()].name.clone();
+        let name = root.members.get(at % root.members.len().max(1)).map_or("none", |m| &m.name).to_owned();
         // A key that stands there twice is refused; everything else comes out.
         match document.remove(&name) {
             Ok(now) => {
