@@ -647,6 +647,7 @@ fn a_moved_configuration_directory_is_honoured() {
     machine.env.push(("CLAUDE_CONFIG_DIR".to_owned(), machine.config.to_str().unwrap().to_owned()));
     machine.setup(Ask::Ours);
     assert!(machine.command().contains("/elsewhere/cfg/longhaul/bin/current/"));
+    assert_eq!(mode(&machine.config), 0o700, "made by us");
     assert_eq!(run(&machine.command(), "").1, "longhaul-statusline\n");
     assert_eq!(fs_err::read_dir(machine.root.path().join("home/.claude")).unwrap().count(), 0);
 }

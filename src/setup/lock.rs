@@ -20,7 +20,10 @@ impl Drop for Lock {
 /// Holds the state directory for one setup; makes it where it is missing. `None` where the file system
 /// knows no locks: comparing before each write then has to do.
 pub fn take(store: &Store) -> Result<Option<Lock>> {
-    atomic::make_private(store.dir()).with_context(|| format!("could not make {}", store.dir().display()))?;
+    // Where no client was here yet, its directory is made as well: it will hold settings and their copies.
+    atomic::make_private(store.config())
+        .and_then(|()| atomic::make_private(store.dir()))
+        .with_context(|| format!("could not make {}", store.dir().display()))?;
     // On Unix the directory itself is locked, so that nothing is left behind.
     let file = if cfg!(unix) {
         File::open(store.dir())
