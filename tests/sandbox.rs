@@ -66,12 +66,6 @@ impl Sandbox {
         self
     }
 
-    pub fn project_settings(self, settings: &Value) -> Self {
-        fs_err::create_dir_all(self.work().join(".claude")).unwrap();
-        fs_err::write(self.work().join(".claude/settings.json"), settings.to_string()).unwrap();
-        self
-    }
-
     /// The session's transcript, with these rows.
     pub fn transcript(&self, rows: &[Value]) -> PathBuf {
         let dir = self.config().join("projects/-work");

@@ -1,1 +1,2 @@
+//! End-to-end tests with the real client.
 fn main() {}

@@ -2,7 +2,7 @@
 //!
 //! Measured as a stream, in bounded memory, and from where the last measurement ended ([`Progress`]); the
 //! first look at a long one goes to its end alone ([`tail`]). What a row is stands in [`row`], what it does
-//! to the figures in [`tally`]. Unknown rows pass; damaged ones are counted.
+//! to the figures in `tally`. Unknown rows pass; damaged ones are counted.
 //!
 //! `result` rows, whose usage is a sum over requests, and `api-request` rows are outside the conversation
 //! and never looked into.
