@@ -1,7 +1,7 @@
 //! Processes: who they are, and starting one. On this floor nothing is ever signalled.
 #![allow(clippy::disallowed_methods)]
 
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -80,7 +80,7 @@ pub fn running_files() -> Option<Vec<PathBuf>> {
                 .collect(),
         )
     } else if cfg!(target_os = "macos") {
-        let ran = run(Path::new("/bin/ps"), &["-axo", "comm="], None, 5000).ok()?;
+        let ran = run(Path::new("/bin/ps"), &["-axo", "comm="], b"", 5000).ok()?;
         let text = String::from_utf8_lossy(&ran.stdout);
         (ran.code == Some(0)).then(|| text.lines().map(PathBuf::from).collect())
     } else {
@@ -104,32 +104,37 @@ pub struct Ran {
     pub stderr: Vec<u8>,
 }
 
-/// Runs a program with no input to its end, or kills it at the deadline.
-pub fn run(program: &Path, args: &[&str], dir: Option<&Path>, limit_ms: u64) -> std::io::Result<Ran> {
+/// Runs a program on this input to its end, or kills it at the deadline; what it said by then is lost.
+pub fn run(program: &Path, args: &[&str], input: &[u8], limit_ms: u64) -> std::io::Result<Ran> {
     let mut command = Command::new(program);
-    command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    if let Some(dir) = dir {
-        command.current_dir(dir);
-    }
+    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn()?;
+    if let Some(mut stdin) = child.stdin.take() {
+        let input = input.to_vec();
+        // Apart, since a program that does not read must not hold us; one that has gone is no error.
+        std::thread::spawn(move || {
+            let _ = stdin.write_all(&input);
+        });
+    }
     let out = child.stdout.take().map(reader);
     let err = child.stderr.take().map(reader);
     let deadline = Deadline::after_ms(limit_ms);
     let status = loop {
         if let Some(status) = child.try_wait()? {
-            break Some(status);
+            break status;
         }
         if deadline.passed() {
             child.kill()?;
             child.wait()?;
-            break None;
+            // Something it started may still hold its output open: nothing is waited for.
+            return Ok(Ran { code: None, stdout: Vec::new(), stderr: Vec::new() });
         }
         sleep_ms(5);
     };
     let collect = |thread: Option<std::thread::JoinHandle<Vec<u8>>>| {
         thread.and_then(|thread| thread.join().ok()).unwrap_or_default()
     };
-    Ok(Ran { code: status.and_then(|s| s.code()), stdout: collect(out), stderr: collect(err) })
+    Ok(Ran { code: status.code(), stdout: collect(out), stderr: collect(err) })
 }
 
 fn reader(pipe: impl std::io::Read + Send + 'static) -> std::thread::JoinHandle<Vec<u8>> {
@@ -161,9 +166,9 @@ mod tests {
 
     #[test]
     fn a_program_past_its_deadline_is_ended() {
-        let ran = run(Path::new("/bin/sh"), &["-c", "echo out; echo err >&2; exit 3"], None, 10_000).unwrap();
+        let ran = run(Path::new("/bin/sh"), &["-c", "echo out; echo err >&2; exit 3"], b"", 10_000).unwrap();
         assert_eq!((ran.code, &ran.stdout[..], &ran.stderr[..]), (Some(3), &b"out\n"[..], &b"err\n"[..]));
-        let ran = run(Path::new("/bin/sleep"), &["60"], None, 50).unwrap();
+        let ran = run(Path::new("/bin/sleep"), &["60"], b"", 50).unwrap();
         assert_eq!(ran.code, None);
     }
 }

@@ -33,11 +33,12 @@ pub fn draw(reading: &Reading, style: Style) -> String {
         segments = segments.into_iter().filter_map(|segment| segment.without(step)).collect();
     }
     let plain = segments.iter().map(|s| s.text.as_str()).collect::<Vec<_>>().join(BETWEEN);
-    if plain.is_empty() || style.width == 0 {
+    if plain.is_empty() {
         return UNKNOWN.to_owned();
     }
     if width(&plain) > style.width {
-        return fit(&plain, style.width);
+        // Part of a number would be another number.
+        return "…".to_owned();
     }
     if !style.colour {
         return plain;
@@ -80,3 +81,6 @@ fn model_name(reading: &Reading) -> Option<String> {
     let name = fit(name.trim(), 32);
     (!name.is_empty()).then_some(name)
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,6 +11,7 @@ use crate::client::wiring::{self, Wiring};
 use crate::gauge::gather::{Subject, take};
 use crate::host::{Host, terminal};
 use crate::store::Store;
+use crate::store::config::Beside;
 use crate::store::session::Slot;
 
 /// How long a transcript is caught up with in one redraw, in ms.
@@ -59,7 +60,7 @@ pub fn redraw(host: &Host, input: &[u8]) -> String {
         return text;
     }
     let command = taken.settings.first(|values| values.status_command.as_deref());
-    let place = place(command.map(|(command, _)| command));
+    let place = place(command.map(|(command, _)| command), store.as_ref());
     serde_json::to_string(&Answer { text: &text, place }).unwrap_or_default()
 }
 
@@ -69,11 +70,17 @@ pub fn fallback() -> &'static str {
 }
 
 /// Ours as the person's command is drawn once, by the mod, which knows more; a wrapper draws ours already.
-fn place(command: Option<&str>) -> Place {
+fn place(command: Option<&str>, store: Option<&Store>) -> Place {
     match wiring::classify(command) {
         Wiring::Ours => Place::Replace,
         Wiring::Wrapped => Place::Off,
-        Wiring::Foreign | Wiring::None => Place::Below,
+        Wiring::None => Place::Below,
+        Wiring::Foreign => {
+            match store.and_then(|store| store.config_file().ok()).unwrap_or_default().statusline {
+                Beside::Below => Place::Below,
+                Beside::Off => Place::Off,
+            }
+        }
     }
 }
 

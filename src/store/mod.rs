@@ -4,6 +4,7 @@
 //! file is replaced whole.
 
 pub mod atomic;
+pub mod config;
 pub mod learned;
 pub mod lock;
 pub mod session;
