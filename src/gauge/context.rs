@@ -16,6 +16,8 @@ pub struct Told {
     pub is: Stamped,
     /// It is an estimate: what a compaction left, with no response since.
     pub after_compaction: bool,
+    /// The count before the last compaction.
+    pub before: Option<u64>,
 }
 
 /// The counts at hand.
@@ -45,6 +47,12 @@ pub struct Context {
 /// the mod still carry the count from before (CC#29651).
 pub fn newest(from: &Candidates) -> Option<Context> {
     if let Some(told) = from.transcript.filter(|told| told.after_compaction) {
+        // The client gives no count after a compaction until the next response (measured), which it tells
+        // of a moment before the transcript does.
+        let next = |count: &Stamped| count.at_ms > told.is.at_ms && Some(count.tokens) != told.before;
+        if let Some(count) = from.client.filter(next) {
+            return Some(Context { tokens: count.tokens, estimated: false });
+        }
         return Some(Context { tokens: told.is.tokens, estimated: true });
     }
     let transcript = from.transcript.map(|told| told.is);
@@ -68,7 +76,7 @@ mod tests {
 
     #[test]
     fn the_newest_count_wins() {
-        let told = |tokens, at_ms| Told { is: at(tokens, at_ms), after_compaction: false };
+        let told = |tokens, at_ms| Told { is: at(tokens, at_ms), after_compaction: false, before: None };
         let from = Candidates {
             client: Some(at(3, 30)),
             stated: Some(at(2, 20)),
@@ -89,9 +97,14 @@ mod tests {
     fn a_compaction_overrules_every_older_count() {
         let from = Candidates {
             stated: Some(at(94_000, 99)),
-            transcript: Some(Told { is: at(52_000, 50), after_compaction: true }),
+            transcript: Some(Told { is: at(52_000, 50), after_compaction: true, before: Some(94_000) }),
             ..Candidates::default()
         };
-        assert_eq!(newest(&from), Some(Context { tokens: 52_000, estimated: true }));
+        let estimate = Some(Context { tokens: 52_000, estimated: true });
+        assert_eq!(newest(&from), estimate);
+        assert_eq!(newest(&Candidates { client: Some(at(94_000, 60)), ..from }), estimate);
+        assert_eq!(newest(&Candidates { client: Some(at(93_000, 40)), ..from }), estimate);
+        let next = newest(&Candidates { client: Some(at(54_000, 60)), ..from });
+        assert_eq!(next, Some(Context { tokens: 54_000, estimated: false }));
     }
 }

@@ -304,6 +304,7 @@ fn candidates(seen: &Seen, handed: Option<&Handed>, told: &transcript::Figures) 
         transcript: told.context.as_ref().map(|context| Told {
             is: stamped(context.tokens, context.at_ms),
             after_compaction: context.after_compaction,
+            before: told.last_boundary.map(|boundary| boundary.pre),
         }),
         unknown_since_ms: unknown_since,
     }
