@@ -1,2 +1,23 @@
-//! End-to-end tests with the real client.
-fn main() {}
+//! End-to-end tests: the real client, in a home of its own, against a stand-in for the Messages API.
+//!
+//! `sh .ci/client` fetches the pinned client; `CLAUDE_BIN` names another. Without one the tests say how to get
+//! it and pass, except under `CI=true`. `cargo test --test e2e walls::` runs the walls alone.
+
+// Tests read the clock and the environment, start programs and panic where something is not as it must be.
+#![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::expect_used)]
+// Said once here: nobody but these tests reads their items.
+#![allow(missing_docs, clippy::missing_panics_doc)]
+#![cfg(unix)]
+
+mod api;
+mod bench;
+mod client;
+mod climb;
+mod combos;
+mod headless;
+mod http;
+mod longhaul;
+mod probe;
+mod rows;
+mod smoke;
+mod walls;
