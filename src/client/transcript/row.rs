@@ -397,8 +397,9 @@ fn usual_stamp(text: &[u8]) -> Option<i64> {
     };
     let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
     let (hour, minute, second, ms) = (number(11, 13)?, number(14, 16)?, number(17, 19)?, number(20, 23)?);
-    // Days of 29 and more are left to the general parser, which knows the months.
-    if !(1..=12).contains(&month) || !(1..=28).contains(&day) || hour > 23 || minute > 59 || second > 59 {
+    // What may be no date or time at all, 29 February included, is left to the general parser.
+    let days_in = *[31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31].get(usize::try_from(month - 1).ok()?)?;
+    if !(1..=days_in).contains(&day) || hour > 23 || minute > 59 || second > 59 {
         return None;
     }
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };

@@ -193,17 +193,45 @@ impl<'a> Cursor<'a> {
 fn closing_quote(bytes: &[u8], start: usize) -> Option<usize> {
     let mut at = start;
     loop {
-        let quote = at + memchr(b'"', bytes.get(at..)?)?;
-        let escapes = bytes[start..quote].iter().rev().take_while(|b| **b == b'\\').count();
-        if escapes % 2 == 0 {
+        let quote = at + find_quote(bytes.get(at..)?)?;
+        if escapes_before(&bytes[start..quote]) % 2 == 0 {
             return Some(quote);
         }
         at = quote + 1;
     }
 }
 
+/// How many backslashes stand at the end of `bytes`.
+pub fn escapes_before(bytes: &[u8]) -> usize {
+    bytes.iter().rev().take_while(|b| **b == b'\\').count()
+}
+
+/// The first quote. Most strings are keys and ids: their few words are looked at here, which costs less
+/// than a call; a long text is left to memchr.
+#[inline]
+fn find_quote(bytes: &[u8]) -> Option<usize> {
+    const ONES: u64 = u64::MAX / 0xff;
+    const HIGHS: u64 = ONES << 7;
+    const QUOTES: u64 = ONES * b'"' as u64;
+    let words = bytes.as_chunks::<8>().0;
+    let near = &words[..words.len().min(6)];
+    for (n, word) in near.iter().enumerate() {
+        let differs = u64::from_le_bytes(*word) ^ QUOTES;
+        // The lowest bit set here stands in the first byte that is a quote.
+        let hits = differs.wrapping_sub(ONES) & !differs & HIGHS;
+        if hits != 0 {
+            return Some(n * 8 + hits.trailing_zeros() as usize / 8);
+        }
+    }
+    let from = near.len() * 8;
+    memchr(b'"', &bytes[from..]).map(|at| at + from)
+}
+
 /// A JSON number as a count: fractions are cut, what is below 0 is 0.
 fn number(bytes: &[u8]) -> Option<u64> {
+    if (1..19).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_digit) {
+        return Some(bytes.iter().fold(0, |n, digit| n * 10 + u64::from(digit - b'0')));
+    }
     let text = std::str::from_utf8(bytes).ok()?;
     if !text.starts_with(|c: char| c.is_ascii_digit() || c == '-') {
         return None;
@@ -298,6 +326,16 @@ mod tests {
                 (key[1..key.len() - 1].to_owned(), serde_json::to_string(v).unwrap())
             }).collect();
             prop_assert_eq!(found, want);
+        }
+
+        #[test]
+        fn the_first_quote_is_found(bytes in "[a\\x21#\\u{a2}\\u{122}]{0,80}", at in 0_usize..80) {
+            let mut bytes = bytes.into_bytes();
+            prop_assert_eq!(find_quote(&bytes), None);
+            let at = at.min(bytes.len());
+            bytes.insert(at, b'"');
+            bytes.push(b'"');
+            prop_assert_eq!(find_quote(&bytes), Some(at));
         }
 
         #[test]

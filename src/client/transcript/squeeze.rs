@@ -3,6 +3,8 @@
 
 use memchr::{memchr, memchr2};
 
+use super::scan::escapes_before;
+
 /// What is kept of a string, in bytes: more than any text that is compared.
 const STRING_MAX: usize = 4 * 1024;
 /// Values nested deeper than this are emptied. A block's own members stand at depth 4
@@ -33,20 +35,20 @@ impl Squeeze {
     /// Inside a string: takes bytes up to the next quote or escape, and that with them.
     fn string(&mut self, piece: &[u8], out: &mut Vec<u8>) -> usize {
         let deep = self.depth > DEPTH_MAX;
+        if deep || self.kept == STRING_MAX {
+            return self.rest_of_string(piece, deep, out);
+        }
         if self.escaped {
             self.escaped = false;
-            self.keep(&piece[..1], deep, out);
+            self.keep(&piece[..1], out);
             return 1;
         }
-        // Once a string is cut, only its end matters.
         let end = memchr2(b'"', b'\\', piece).unwrap_or(piece.len());
-        self.keep(&piece[..end], deep, out);
+        self.keep(&piece[..end], out);
         match piece.get(end) {
             Some(b'"') => {
                 self.in_string = false;
-                if !deep {
-                    out.push(b'"');
-                }
+                out.push(b'"');
                 end + 1
             }
             Some(_) => {
@@ -55,23 +57,37 @@ impl Squeeze {
                 if self.kept + 2 > STRING_MAX {
                     self.kept = STRING_MAX;
                 }
-                self.keep(b"\\", deep, out);
+                self.keep(b"\\", out);
                 end + 1
             }
             None => end,
         }
     }
 
-    fn keep(&mut self, bytes: &[u8], deep: bool, out: &mut Vec<u8>) {
-        let room = STRING_MAX - self.kept;
-        if bytes.len() > room {
-            self.kept = STRING_MAX;
-        } else {
-            self.kept += bytes.len();
+    /// Inside a string of which no more is kept: takes bytes up to its end.
+    fn rest_of_string(&mut self, piece: &[u8], deep: bool, out: &mut Vec<u8>) -> usize {
+        // The first byte may belong to an escape that the piece before left open.
+        let start = usize::from(self.escaped);
+        let mut at = start;
+        while let Some(found) = memchr(b'"', &piece[at..]) {
+            let quote = at + found;
+            if escapes_before(&piece[start..quote]) % 2 == 0 {
+                (self.in_string, self.escaped) = (false, false);
+                if !deep {
+                    out.push(b'"');
+                }
+                return quote + 1;
+            }
+            at = quote + 1;
         }
-        if !deep {
-            out.extend_from_slice(&bytes[..bytes.len().min(room)]);
-        }
+        self.escaped = escapes_before(&piece[start..]) % 2 == 1;
+        piece.len()
+    }
+
+    fn keep(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        let kept = bytes.len().min(STRING_MAX - self.kept);
+        out.extend_from_slice(&bytes[..kept]);
+        self.kept += kept;
     }
 
     /// Outside strings: takes bytes up to the next quote, and that with them.

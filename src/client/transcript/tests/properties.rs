@@ -2,6 +2,8 @@
 
 use proptest::prelude::*;
 
+use super::super::squeeze::Squeeze;
+use super::super::tally::Tally;
 use super::*;
 
 /// A row of some kind; `from` picks the earlier row it hangs on, `size` what it is about.
@@ -65,6 +67,18 @@ proptest! {
             progress = Progress::from_bytes(&progress.to_bytes()).unwrap();
         }
         prop_assert_eq!(progress.figures(), log.figures());
+    }
+
+    #[test]
+    fn a_squeezed_row_says_the_same(rows in rows()) {
+        let (mut plain, mut squeezed) = (Tally::default(), Tally::default());
+        for line in log_of(&rows).bytes.split(|b| *b == b'\n') {
+            plain.line(line);
+            let mut short = Vec::new();
+            Squeeze::default().feed(line, &mut short);
+            squeezed.line(&short);
+        }
+        prop_assert_eq!(plain.figures(), squeezed.figures());
     }
 
     #[test]
