@@ -51,10 +51,15 @@ pub fn read(
     let mut at = place.offset;
     loop {
         let room = reading.held + CHUNK;
-        let got = read_at(file, &mut buffer[reading.held..room], at)?;
-        if got == 0 {
-            break;
-        }
+        let got = match read_at(file, &mut buffer[reading.held..room], at) {
+            Ok(0) => break,
+            Ok(got) => got,
+            Err(error) => {
+                // The lines before were handed on, and must not be again.
+                *place = Place { seen: reading.place.offset, ..reading.place };
+                return Err(error);
+            }
+        };
         at += got as u64;
         let filled = reading.held + got;
         reading.take(&mut buffer[..filled], got, at, line);

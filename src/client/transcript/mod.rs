@@ -10,7 +10,7 @@
 mod branch;
 mod bytes;
 mod figures;
-mod lines;
+pub mod lines;
 mod progress;
 pub mod row;
 pub mod scan;

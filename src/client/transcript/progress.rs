@@ -54,20 +54,24 @@ impl Progress {
     pub fn advance(&mut self, file: &File, deadline: Option<Deadline>) -> io::Result<Advance> {
         let metadata = file.metadata()?;
         let mut changed = false;
+        let before = self.place;
         if !self.is_of(file, &metadata)? {
             *self = Self::default();
             (self.file.device, self.file.inode) = numbers(&metadata);
             changed = true;
         }
-        if metadata.len() <= self.place.seen {
-            return Ok(Advance { complete: true, changed });
+        if metadata.len() < self.place.seen {
+            // The beginning of a line was taken back.
+            self.place.seen = self.place.offset;
         }
-        let before = self.place;
-        let complete = self.read(file, deadline)?;
-        if self.place.offset != before.offset {
+        if metadata.len() <= self.place.seen {
+            return Ok(Advance { complete: true, changed: changed || self.place != before });
+        }
+        let complete = self.read(file, deadline);
+        if changed || self.place.offset != before.offset {
             self.take_prints(file)?;
         }
-        Ok(Advance { complete, changed: changed || self.place != before })
+        Ok(Advance { complete: complete?, changed: changed || self.place != before })
     }
 
     /// What has been measured so far.

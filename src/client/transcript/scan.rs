@@ -194,7 +194,7 @@ fn closing_quote(bytes: &[u8], start: usize) -> Option<usize> {
     let mut at = start;
     loop {
         let quote = at + find_quote(bytes.get(at..)?)?;
-        if escapes_before(&bytes[start..quote]) % 2 == 0 {
+        if escapes_before(&bytes[start..quote]).is_multiple_of(2) {
             return Some(quote);
         }
         at = quote + 1;
@@ -202,6 +202,7 @@ fn closing_quote(bytes: &[u8], start: usize) -> Option<usize> {
 }
 
 /// How many backslashes stand at the end of `bytes`.
+#[inline]
 pub fn escapes_before(bytes: &[u8]) -> usize {
     bytes.iter().rev().take_while(|b| **b == b'\\').count()
 }

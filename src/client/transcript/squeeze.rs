@@ -71,7 +71,7 @@ impl Squeeze {
         let mut at = start;
         while let Some(found) = memchr(b'"', &piece[at..]) {
             let quote = at + found;
-            if escapes_before(&piece[start..quote]) % 2 == 0 {
+            if escapes_before(&piece[start..quote]).is_multiple_of(2) {
                 (self.in_string, self.escaped) = (false, false);
                 if !deep {
                     out.push(b'"');
@@ -80,7 +80,7 @@ impl Squeeze {
             }
             at = quote + 1;
         }
-        self.escaped = escapes_before(&piece[start..]) % 2 == 1;
+        self.escaped = !escapes_before(&piece[start..]).is_multiple_of(2);
         piece.len()
     }
 

@@ -185,6 +185,16 @@ fn a_file_that_was_cut_or_rewritten_is_measured_anew() {
     assert!(progress.advance(&file, None).unwrap().changed);
     assert_eq!(progress.figures(), other.figures());
 
+    // Anew with as many bytes.
+    let same_length = String::from_utf8(other.bytes.clone()).unwrap().replace("go on", "no, on");
+    let same_length = same_length.replace("\"isSidechain\":false,", "").into_bytes();
+    let padded = [&b" ".repeat(other.bytes.len() - same_length.len())[..], &same_length].concat();
+    file.rewind().unwrap();
+    file.write_all(&padded).unwrap();
+    assert!(progress.advance(&file, None).unwrap().changed);
+    assert!(!progress.advance(&file, None).unwrap().changed, "it is known now");
+    assert_eq!(progress.figures(), other.figures());
+
     // With more in it than before, from the first byte.
     other.wait(5_000).turns(9, 60_000);
     let mut longer = Log::new();
@@ -203,6 +213,25 @@ fn a_file_that_was_cut_or_rewritten_is_measured_anew() {
     file.write_all(&fork.bytes).unwrap();
     progress.advance(&file, None).unwrap();
     assert_eq!(progress.figures(), fork.figures());
+}
+
+#[test]
+fn the_beginning_of_a_line_may_be_taken_back() {
+    let mut log = Log::new();
+    log.turns(1, 10_000);
+    let whole = log.bytes.len();
+    let mut file = log.file();
+    file.write_all(&[b'x'; 5_000]).unwrap();
+    let mut progress = Progress::default();
+    progress.advance(&file, None).unwrap();
+    file.set_len(whole as u64).unwrap();
+    progress.advance(&file, None).unwrap();
+    log.turns(1, 12_000);
+    file.seek(SeekFrom::End(0)).unwrap();
+    file.write_all(&log.bytes[whole..]).unwrap();
+    assert!(file.metadata().unwrap().len() < whole as u64 + 5_000, "shorter than what was taken back");
+    progress.advance(&file, None).unwrap();
+    assert_eq!(progress.figures(), log.figures());
 }
 
 #[test]
