@@ -9,8 +9,11 @@
 
 mod branch;
 mod bytes;
+mod compaction;
 mod figures;
 pub mod lines;
+pub mod message;
+pub mod notes;
 mod progress;
 pub mod row;
 pub mod scan;
@@ -18,6 +21,8 @@ mod squeeze;
 mod stored;
 mod tail;
 mod tally;
+pub mod texts;
+mod turns;
 
 pub use figures::{BREAK_MS, Boundary, Context, Figures, INTERVAL_SLACK, Interval, TEACHING_RESPONSES};
 pub use progress::{Advance, Progress};

@@ -15,8 +15,11 @@ use memchr::memmem;
 
 use super::branch::{Branches, Mark, Memory, hash};
 use super::bytes::cut_at;
-use super::figures::{BREAK_MS, Boundary, Context, Figures, INTERVAL_SLACK, Interval, TEACHING_RESPONSES};
-use super::row::{Attachment, Compact, Kind, Message, Parent, Row, plain};
+use super::figures::{BREAK_MS, Context, Figures, INTERVAL_SLACK};
+use super::message::{Message, Usage};
+use super::notes::Attachment;
+use super::row::{Kind, Parent, Row};
+use super::texts::plain;
 
 /// Names of models that are told apart; the last place is shared by any more.
 const MODELS_MAX: usize = 16;
@@ -131,13 +134,13 @@ impl Tally {
     }
 
     /// The parent's context, for a row that does not go back behind a compaction; else the one in use.
-    fn parents(&self, row: &Row) -> Mark {
+    pub(super) fn parents(&self, row: &Row) -> Mark {
         let parent =
             if let Parent::Row(parent) = row.parent { self.branches.as_of(hash(parent)) } else { None };
         parent.filter(|mark| mark.epoch == self.epoch).unwrap_or(self.mark)
     }
 
-    fn move_to(&mut self, mark: Mark, at_ms: Option<i64>) {
+    pub(super) fn move_to(&mut self, mark: Mark, at_ms: Option<i64>) {
         if (mark.tokens, mark.estimated) != (self.mark.tokens, self.mark.estimated) {
             self.figures.context_at = at_ms.or(self.figures.context_at);
         }
@@ -164,7 +167,7 @@ impl Tally {
                 self.figures.tool_calls += 1;
             }
         }
-        let total = message.usage.map_or(0, super::row::Usage::total);
+        let total = message.usage.map_or(0, Usage::total);
         let Some(total) = Some(clamp(total)).filter(|total| *total > 0) else {
             self.move_to(before, row.at_ms);
             return before;
@@ -201,76 +204,6 @@ impl Tally {
         self.figures.interval.as_ref().is_some_and(|interval| interval.model == self.model_name(model))
     }
 
-    fn user(&mut self, row: &Row) -> Mark {
-        let begins = self.begins_turn(row);
-        let person = begins && is_person(row);
-        let mark = if begins { self.turn_mark(row, person) } else { self.parents(row) };
-        if begins {
-            self.figures.turns += 1;
-            self.since.turns += 1;
-            self.figures.refused = false;
-            if let Parent::Row(parent) = row.parent {
-                self.branches.set_fork(hash(parent), mark);
-            }
-        }
-        if person {
-            self.person_spoke(row.at_ms);
-            self.prompt_index = row.prompt_index.unwrap_or(self.prompt_index);
-            if row.prompt_index == Some(1) {
-                self.first_prompt = Some((turn_id(row), row.turn_index.unwrap_or(0)));
-            }
-        }
-        self.move_to(mark, row.at_ms);
-        mark
-    }
-
-    fn person_spoke(&mut self, at_ms: Option<i64>) {
-        self.figures.prompts += 1;
-        self.figures.last_prompt_at = at_ms.or(self.figures.last_prompt_at);
-    }
-
-    /// Whether a row begins a turn. New rows say so (`turnOrigin`); older ones are told by what they are not.
-    fn begins_turn(&mut self, row: &Row) -> bool {
-        let message = &row.message;
-        if row.summary || message.has_result {
-            return false;
-        }
-        if row.turn_origin.is_some() {
-            self.says_origin = true;
-            // Two rows can belong to one turn; copies of a fork all carry one promptId.
-            let turn = turn_id(row);
-            let same = turn == self.turn;
-            self.turn = turn;
-            return if row.prompt_id.is_some() { !same } else { !row.meta };
-        }
-        let text = message.text.unwrap_or_default();
-        let of_client =
-            [&b"<local-command-"[..], b"<command-name>", b"<bash-", b"[Request interrupted by user"];
-        let said = message.text.map_or(message.content.len() > 2, |text| !text.is_empty());
-        !self.says_origin && !row.meta && said && !of_client.iter().any(|mark| text.starts_with(mark))
-    }
-
-    /// The context that a turn begins on.
-    fn turn_mark(&self, row: &Row, person: bool) -> Mark {
-        let unknown = Mark { tokens: None, estimated: false, model: self.mark.model, epoch: self.epoch };
-        let again = self.first_prompt.is_some_and(|(turn, index)| {
-            turn != turn_id(row) && row.prompt_index == Some(1) && row.turn_index.unwrap_or(0) == index
-        });
-        let stepped_back = row.prompt_index.is_some_and(|index| (1..=self.prompt_index).contains(&index));
-        if person && again {
-            return unknown;
-        }
-        match row.parent {
-            Parent::Absent => self.mark,
-            Parent::Root => unknown,
-            Parent::Row(parent) => match self.branches.as_of(hash(parent)) {
-                Some(mark) => mark,
-                None if person && stepped_back => unknown,
-                None => self.mark,
-            },
-        }
-    }
-
     fn attachment(&mut self, row: &Row, attachment: &Attachment) {
         match attachment.kind {
             b"queued_command" if attachment.human || attachment.origin == Some(b"human") => {
@@ -281,45 +214,6 @@ impl Tally {
             }
             _ => {}
         }
-    }
-
-    fn compaction(&mut self, row: &Row, compact: Option<&Compact>) -> Mark {
-        let none = Compact::default();
-        let compact = compact.unwrap_or(&none);
-        let at_ms = row.at_ms.unwrap_or(0);
-        let figures = &mut self.figures;
-        *(if compact.auto { &mut figures.auto } else { &mut figures.manual }) += 1;
-        let dropped = compact.pre.saturating_sub(compact.post.unwrap_or(compact.pre));
-        figures.dropped = figures.dropped.saturating_add(dropped).max(compact.dropped.unwrap_or(0));
-        figures.last_boundary =
-            Some(Boundary { auto: compact.auto, pre: compact.pre, post: compact.post, at_ms });
-        figures.max_since_boundary = 0;
-        figures.refused = false;
-        figures.context_at = row.at_ms.or(figures.context_at);
-        if compact.auto && self.since.responses >= TEACHING_RESPONSES {
-            self.figures.interval = Some(Interval {
-                low: self.since.answered,
-                pre: compact.pre,
-                at_ms,
-                model: self.model_name(self.mark.model),
-                turns: self.since.turns,
-                responses: self.since.responses,
-                discarded: false,
-            });
-            self.overruled = false;
-        }
-        self.since = Since::default();
-        self.epoch = self.epoch.wrapping_add(1);
-        self.mark = Mark {
-            tokens: compact.post.map(clamp),
-            estimated: true,
-            model: self.mark.model,
-            epoch: self.epoch,
-        };
-        for kept in compact.kept.iter().chain(&row.logical_parent) {
-            self.branches.set(hash(kept), self.mark);
-        }
-        self.mark
     }
 
     fn model(&mut self, name: &[u8]) -> u8 {
@@ -333,7 +227,7 @@ impl Tally {
         u8::try_from(place + 1).unwrap_or(0)
     }
 
-    fn model_name(&self, place: u8) -> Option<String> {
+    pub(super) fn model_name(&self, place: u8) -> Option<String> {
         self.models.get(usize::from(place).checked_sub(1)?).cloned()
     }
 
@@ -357,7 +251,7 @@ impl Tally {
 }
 
 /// Tokens as they are kept: a count past four thousand million is nonsense, and stays the largest.
-fn clamp(tokens: u64) -> u32 {
+pub(super) fn clamp(tokens: u64) -> u32 {
     u32::try_from(tokens).unwrap_or(u32::MAX)
 }
 
@@ -370,21 +264,6 @@ fn trimmed(line: &[u8]) -> &[u8] {
     let start = line.iter().position(|b| *b != 0).unwrap_or(0);
     let end = line.iter().rposition(|b| *b != 0).map_or(line.len(), |last| last + 1);
     line[start..end].trim_ascii()
-}
-
-fn turn_id(row: &Row) -> u64 {
-    let index = row.turn_index.unwrap_or(0);
-    hash(row.prompt_id.unwrap_or_default()) ^ index.wrapping_mul(0x9e37_79b9_7f4a_7c15)
-}
-
-/// Whether a person began the turn. Rows without marks are older than marks, and taken for a person's
-/// unless they carry a notification.
-fn is_person(row: &Row) -> bool {
-    match (row.turn_origin, row.origin, row.prompt_source) {
-        (Some(origin), _, _) | (None, Some(origin), _) => origin == b"human",
-        (None, None, Some(source)) => matches!(source, b"typed" | b"queued"),
-        (None, None, None) => !row.message.text.unwrap_or_default().starts_with(b"<task-notification>"),
-    }
 }
 
 /// Whether an error row says that the prompt is too long, in whatever case.
