@@ -1,5 +1,6 @@
 //! How fast and in how much memory a transcript is measured, against serde_json on the same bytes in the
-//! same run: `measure-transcript FILE [--no-serde]`.
+//! same run: `measure-transcript FILE [--no-serde]`. Processor time (Linux) leaves out what other programs
+//! on the machine took.
 #![allow(clippy::disallowed_methods)] // A benchmark reads the clock.
 
 use std::fs::File;
@@ -17,15 +18,12 @@ fn main() -> io::Result<()> {
     };
     let file = File::open(path)?;
     let length = file.metadata()?.len();
-    let mut times = Vec::new();
-    for _ in 0..5 {
-        let start = Instant::now();
+    report("measured", length, 5, || {
         let mut progress = Progress::default();
         progress.advance(&file, None)?;
-        times.push(start.elapsed().as_secs_f64());
         std::hint::black_box(&progress);
-    }
-    report("measured", length, &mut times);
+        Ok(())
+    })?;
     println!("peak memory {} kB", peak_kb());
 
     let mut progress = Progress::default();
@@ -48,21 +46,39 @@ fn main() -> io::Result<()> {
     }
     println!("tail: {:.2} ms", median(&mut times) * 1e3);
     if args.get(1).is_none() {
-        let mut times = Vec::new();
-        for _ in 0..3 {
-            let start = Instant::now();
+        report("serde_json, typed and borrowed, the same prefilter", length, 3, || {
             std::hint::black_box(with_serde(&file)?);
-            times.push(start.elapsed().as_secs_f64());
-        }
-        report("serde_json, typed and borrowed, the same prefilter", length, &mut times);
+            Ok(())
+        })?;
     }
     println!("{:#?}", progress.figures());
     Ok(())
 }
 
-fn report(what: &str, length: u64, times: &mut [f64]) {
-    let time = median(times);
-    println!("{what}: {:.0} ms, {:.2} GB/s", time * 1e3, length as f64 / 1e9 / time);
+/// Runs it some times and prints the medians.
+fn report(what: &str, length: u64, runs: u32, mut run: impl FnMut() -> io::Result<()>) -> io::Result<()> {
+    let (mut times, mut processor) = (Vec::new(), Vec::new());
+    for _ in 0..runs {
+        let (start, before) = (Instant::now(), processor_seconds());
+        run()?;
+        times.push(start.elapsed().as_secs_f64());
+        processor.push(processor_seconds() - before);
+    }
+    let (time, processor, gigabytes) = (median(&mut times), median(&mut processor), length as f64 / 1e9);
+    println!(
+        "{what}: {:.0} ms, {:.2} GB/s (processor {:.0} ms, {:.2} GB/s)",
+        time * 1e3,
+        gigabytes / time,
+        processor * 1e3,
+        gigabytes / processor
+    );
+    Ok(())
+}
+
+/// Time this program has run on a processor so far (Linux), not a number elsewhere.
+fn processor_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
+    stat.split(' ').next().and_then(|text| text.parse::<f64>().ok()).map_or(f64::NAN, |ns| ns / 1e9)
 }
 
 fn median(times: &mut [f64]) -> f64 {
