@@ -7,6 +7,7 @@
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::expect_used)]
 // Said once here: nobody but these tests reads their items.
 #![allow(missing_docs, clippy::missing_panics_doc)]
+#![allow(dead_code)] // The harness offers more than every selection of tests uses.
 #![cfg(unix)]
 
 mod api;
