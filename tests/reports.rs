@@ -362,3 +362,20 @@ fn a_forged_session_id_writes_nothing() {
         assert!(name.starts_with(SESSION), "{name}");
     }
 }
+
+/// A table can be wrong about a model: two responses running that exceed its window move it up.
+#[test]
+fn a_context_beyond_the_tables_window_moves_it_up() {
+    let sandbox = Sandbox::new();
+    let told = |used: &[u64]| {
+        let mut rows = Rows::new();
+        for used in used {
+            rows = rows.prompt("x").response_of("claude-haiku-4-5", *used);
+        }
+        let path = sandbox.transcript(&rows.rows);
+        let told = sandbox.longhaul_json(&["explain", "--json", "--transcript", path.to_str().unwrap()]);
+        (told["window"]["tokens"].as_u64().unwrap(), told["window"]["source"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(told(&[100_000, 250_000]), (200_000, "table".into()));
+    assert_eq!(told(&[100_000, 250_000, 260_000]), (1_000_000, "outgrown".into()));
+}

@@ -269,9 +269,11 @@ fn window_of(
     let known = model.map(|id| models::look_up(id, false)).filter(|model| model.known || model.long);
     let window = known.map_or(models::LARGE_WINDOW, |model| model.window);
     let source = if known.is_some() { WindowSource::Table } else { WindowSource::Default };
-    let least = told.max_since_boundary;
-    match models::WINDOWS.iter().find(|larger| **larger >= least) {
-        Some(larger) if least > window => (*larger, WindowSource::Outgrown),
+    // One response alone may be a slip of the count; two running are not.
+    let last = told.context.as_ref().filter(|context| !context.estimated).map_or(0, |context| context.tokens);
+    let both = last.min(told.previous_context);
+    match models::WINDOWS.iter().find(|larger| **larger >= both) {
+        Some(larger) if both > window => (*larger, WindowSource::Outgrown),
         _ => (window, source),
     }
 }

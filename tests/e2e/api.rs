@@ -42,7 +42,7 @@ impl Gate {
 
     fn wait(&self) {
         let closed = self.0.0.lock().unwrap();
-        drop(self.0.1.wait_timeout_while(closed, Duration::from_mins(2), |open| !*open).unwrap());
+        drop(self.0.1.wait_timeout_while(closed, Duration::from_secs(120), |open| !*open).unwrap());
     }
 }
 
@@ -78,6 +78,7 @@ impl Answer {
         Self { blocks: Vec::new(), ..Self::text("") }.and_tool(name, input)
     }
 
+    #[allow(clippy::needless_pass_by_value)] // Reads better where it is called.
     pub fn and_tool(mut self, name: &str, input: Value) -> Self {
         self.blocks.push(json!({ "type": "tool_use", "name": name, "input": input }));
         self

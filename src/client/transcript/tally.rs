@@ -178,6 +178,9 @@ impl Tally {
     /// A response that says how much it read and wrote. Its rows repeat the figure; the largest one counts.
     fn respond(&mut self, id: u64, total: u32, message: &Message, at_ms: Option<i64>) -> Mark {
         let same = id != 0 && id == self.message;
+        if !same {
+            self.figures.previous_context = u64::from(self.message_total);
+        }
         self.message_total = if same { self.message_total.max(total) } else { total };
         self.message = id;
         let model = message.model.map_or(self.mark.model, |name| self.model(name));
