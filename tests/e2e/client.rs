@@ -22,7 +22,6 @@ pub fn find() -> Option<PathBuf> {
     }
     let how = format!("no client at {}: run `sh .ci/client`, or set CLAUDE_BIN", path.display());
     assert!(std::env::var_os("CI").is_none_or(|value| value != "true"), "{how}");
-    static SAID: Once = Once::new();
     SAID.call_once(|| {
         use std::io::Write as _;
         // Past the capture of the test's output: a skip must not look like a pass.
@@ -30,6 +29,8 @@ pub fn find() -> Option<PathBuf> {
     });
     None
 }
+
+static SAID: Once = Once::new();
 
 fn fetched() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

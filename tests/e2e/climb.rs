@@ -27,7 +27,9 @@ const BEFORE: [f64; 4] = [0.02, 0.04, 0.05, 0.06];
 pub fn climb(bench: &Bench, size: u64) -> Ending {
     let mut session = Headless::start(bench);
     for (turn, share) in BEFORE.iter().enumerate() {
-        bench.api.usual(Answer::text("ok").used((size as f64 * share) as u64));
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // A share of a size.
+        let used = (size as f64 * share) as u64;
+        bench.api.usual(Answer::text("ok").used(used));
         session.say(&format!("go on {turn}"));
     }
     bench.api.usual(Answer::text("ok").used(size));

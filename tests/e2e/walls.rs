@@ -97,7 +97,7 @@ fn is_where_sessions_end(row: &Row) {
     let over = climb(&open(row), wall + NEAR);
     match row.kind {
         Kind::Compaction => {
-            assert!(matches!(over, Ending::Compaction(_)), "{over:?} over the wall of {row:?}")
+            assert!(matches!(over, Ending::Compaction(_)), "{over:?} over the wall of {row:?}");
         }
         _ => assert_eq!(over, Ending::Refusal, "{NEAR} tokens over the wall of {row:?}"),
     }
