@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test that fails here says where.
 #![allow(clippy::disallowed_methods)] // Tests start programs and watch the clock.
 
+mod handover;
 mod hostile;
 mod layers;
 mod notices;
@@ -10,3 +11,4 @@ mod readme;
 mod reports;
 mod sandbox;
 mod setup;
+mod watch;

@@ -34,6 +34,7 @@ pub fn run(args: &Args, host: &Host) -> Result<()> {
     let (subject, taken) = args.selector.read(host, args.model.as_ref(), 0)?;
     let reading = &taken.reading;
     let warnings = evidence::warnings(reading, &taken.settings);
+    let before = taken.seen.wall_before;
     let session = subject.session.as_ref().map(ToString::to_string);
     if args.json {
         let inputs = reading.inputs.list.iter().zip(&reading.formula.effects).map(|(input, effect)| {
@@ -54,12 +55,12 @@ pub fn run(args: &Args, host: &Host) -> Result<()> {
             "compaction_enabled": reading.formula.enabled,
             "arithmetic": reading.formula.steps,
             "inputs": inputs.collect::<Vec<Value>>(),
-            "evidence": evidence::lines(reading),
+            "evidence": evidence::lines(reading, before),
             "warnings": warnings,
         });
         println!("{}", serde_json::to_string_pretty(&value)?);
     } else {
-        print!("{}", text(reading, session.as_deref(), &warnings));
+        print!("{}", text(reading, session.as_deref(), before, &warnings));
     }
     Ok(())
 }
@@ -74,7 +75,7 @@ fn parts(effect: &Effect) -> (&'static str, &str) {
     }
 }
 
-fn text(reading: &Reading, session: Option<&str>, warnings: &[String]) -> String {
+fn text(reading: &Reading, session: Option<&str>, before: Option<u64>, warnings: &[String]) -> String {
     let mut out = String::new();
     let mut line = |text: &str| {
         out.push_str(&clean(text));
@@ -123,7 +124,7 @@ fn text(reading: &Reading, session: Option<&str>, warnings: &[String]) -> String
     for step in evidence::arithmetic(reading) {
         line(&format!("  {step}"));
     }
-    let found = evidence::lines(reading);
+    let found = evidence::lines(reading, before);
     if !found.is_empty() {
         line("");
         line("Evidence");

@@ -35,8 +35,8 @@ pub fn arithmetic(reading: &Reading) -> Vec<String> {
     lines
 }
 
-/// What was seen.
-pub fn lines(reading: &Reading) -> Vec<String> {
+/// What was seen. `before` is the wall before the inputs were last seen to change.
+pub fn lines(reading: &Reading, before: Option<u64>) -> Vec<String> {
     let figures = &reading.figures;
     let mut lines = Vec::new();
     if let Some(interval) = &reading.interval {
@@ -58,6 +58,15 @@ pub fn lines(reading: &Reading) -> Vec<String> {
     } else if most > 0 {
         lines
             .push(format!("the largest context since the last compaction was {most} tokens, below the wall"));
+    }
+    if let Some(before) = before.filter(|before| *before != wall) {
+        lines.push(if before < wall && most > before.saturating_add(TOLERANCE) {
+            format!(
+                "the last change took effect: a response at {most} tokens passed the wall of before, {before}"
+            )
+        } else {
+            format!("the wall was {before} before the last change; nothing shows yet that it took effect")
+        });
     }
     if reading.at_wall() {
         lines

@@ -104,6 +104,7 @@ pub fn take(host: &Host, store: Option<&Store>, subject: &Subject, budget_ms: u6
     if seen.fingerprint != fingerprint {
         if seen.fingerprint_since_ms > 0 {
             seen.inputs_changed_ms = now;
+            seen.wall_before = seen.wall;
         }
         seen.fingerprint = fingerprint;
         seen.fingerprint_since_ms = now;
@@ -123,6 +124,7 @@ pub fn take(host: &Host, store: Option<&Store>, subject: &Subject, budget_ms: u6
     });
     let judged = if let Verdict::Contradicted(wall) = &evidence { *wall } else { formula.wall };
     let wall = valid.and_then(|h| wall::of_client(&h.figures, &formula)).unwrap_or(judged);
+    seen.wall = Some(wall.tokens);
     let context = newest(&candidates(&seen, handed.as_ref(), &told));
     let reading = Reading {
         model,

@@ -32,6 +32,10 @@ pub struct Seen {
     pub fingerprint_since_ms: i64,
     /// When they were last seen to change, epoch ms; 0: never.
     pub inputs_changed_ms: i64,
+    /// The wall as it was reckoned last, in tokens.
+    pub wall: Option<u64>,
+    /// The wall before the inputs were last seen to change, in tokens.
+    pub wall_before: Option<u64>,
     /// The boundary up to which lessons were kept, epoch ms.
     pub learned_at_ms: i64,
     /// `.claude.json` as it was read last: its version and the two things that matter.

@@ -10,10 +10,11 @@ const EVERY_MS: u64 = 2_000;
 
 /// Waits for the end of its client, or of the one that reads its output.
 pub fn run(host: &Host) {
-    let client = host.env("CLAUDE_PID").and_then(|text| text.parse().ok()).and_then(process::find);
-    while stdout::is_read_within(EVERY_MS) {
-        if !client.as_ref().is_none_or(Process::runs) {
-            return;
-        }
-    }
+    let client = host.env("CLAUDE_PID").and_then(|text| text.parse().ok()).map(process::find);
+    let runs = || match &client {
+        // Nobody said whose client it is: the reader's end is the sign then.
+        None => true,
+        Some(client) => client.as_ref().is_some_and(Process::runs),
+    };
+    while runs() && stdout::is_read_within(EVERY_MS) {}
 }
