@@ -78,6 +78,17 @@ fn copy_tree(from: &Path, to: &Path) {
     }
 }
 
+/// `longhaul …` in the bench's environment: what it printed.
+#[track_caller]
+pub fn longhaul(bench: &Bench, args: &[&str]) -> String {
+    let mut line = vec![PROGRAMS[0].1.to_owned()];
+    line.extend(args.iter().map(|&arg| arg.to_owned()));
+    let out = bench.run(&line, &[], b"");
+    let errors = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.success(), "longhaul {args:?} ended with {:?}: {errors}", out.status);
+    String::from_utf8(out.stdout).unwrap()
+}
+
 /// `longhaul explain … --json` in the bench's environment.
 #[track_caller]
 pub fn explain(bench: &Bench, args: &[&str], env: &[(&str, &str)]) -> Value {
