@@ -19,10 +19,7 @@ impl Tally {
         }
         out.bool(self.says_origin);
         out.u64(self.turn);
-        out.maybe(self.first_prompt, |out, (turn, index)| {
-            out.u64(turn);
-            out.u64(index);
-        });
+        out.maybe(self.first_turn, Writer::u64);
         out.u64(self.prompt_index);
         for n in [self.since.turns, self.since.responses, self.since.answered, self.since.same_model] {
             out.u64(n);
@@ -43,7 +40,7 @@ impl Tally {
             models: (0..from.u8()?).map(|_| from.text().map(str::to_owned)).collect::<Option<_>>()?,
             says_origin: from.bool()?,
             turn: from.u64()?,
-            first_prompt: from.maybe(|from| Some((from.u64()?, from.u64()?)))?,
+            first_turn: from.maybe(Reader::u64)?,
             prompt_index: from.u64()?,
             since: Since {
                 turns: from.u64()?,

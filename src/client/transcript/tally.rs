@@ -43,7 +43,8 @@ pub struct Tally {
     /// Rows say who began a turn; those that do not, begin none.
     pub(super) says_origin: bool,
     pub(super) turn: u64,
-    pub(super) first_prompt: Option<(u64, u64)>,
+    /// The turn of the prompt with `promptIndex` 1.
+    pub(super) first_turn: Option<u64>,
     pub(super) prompt_index: u64,
     pub(super) since: Since,
     /// The interval was overruled by a context that was answered, not only reached.

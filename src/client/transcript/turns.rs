@@ -14,14 +14,15 @@ impl Tally {
             self.since.turns += 1;
             self.figures.refused = false;
             if let Parent::Row(parent) = row.parent {
-                self.branches.set_fork(hash(parent), mark);
+                let parent = hash(parent);
+                self.branches.set_fork(parent, self.branches.as_of(parent).unwrap_or(mark));
             }
         }
         if person {
             self.person_spoke(row.at_ms);
             self.prompt_index = row.prompt_index.unwrap_or(self.prompt_index);
             if row.prompt_index == Some(1) {
-                self.first_prompt = Some((turn_id(row), row.turn_index.unwrap_or(0)));
+                self.first_turn = Some(turn_id(row));
             }
         }
         self.move_to(mark, row.at_ms);
@@ -57,9 +58,7 @@ impl Tally {
     /// The context that a turn begins on.
     fn turn_mark(&self, row: &Row, person: bool) -> Mark {
         let unknown = Mark { tokens: None, estimated: false, model: self.mark.model, epoch: self.epoch };
-        let again = self.first_prompt.is_some_and(|(turn, index)| {
-            turn != turn_id(row) && row.prompt_index == Some(1) && row.turn_index.unwrap_or(0) == index
-        });
+        let again = row.prompt_index == Some(1) && self.first_turn.is_some_and(|turn| turn != turn_id(row));
         let stepped_back = row.prompt_index.is_some_and(|index| (1..=self.prompt_index).contains(&index));
         if person && again {
             return unknown;

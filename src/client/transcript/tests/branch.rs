@@ -80,6 +80,29 @@ fn the_first_prompt_stays_the_first_when_its_turn_has_more_rows() {
     assert_eq!(log.context(), Some((20_000, false)));
     let figures = log.figures();
     assert_eq!((figures.prompts, figures.turns), (1, 2));
+    // So does a late row of the first turn itself.
+    let first = "prompt-0";
+    log.row(json!({"type": "user", "message": {"content": "late"}, "promptId": first, "turnOrigin": "human",
+        "turnPosition": {"promptIndex": 1, "turnIndex": 1}}));
+    assert_eq!(log.context(), Some((20_000, false)));
+}
+
+#[test]
+fn a_prompt_without_marks_that_begins_anew_is_unknown() {
+    let mut log = Log::new();
+    log.row(json!({"type": "user", "message": {"content": "one"}})).response("m1", 20_000, 5);
+    log.leaf = None;
+    log.row(json!({"type": "user", "message": {"content": "two"}}));
+    assert_eq!(log.context(), None);
+}
+
+#[test]
+fn the_leaf_that_a_compaction_continues_stands_behind_it() {
+    let mut log = Log::new();
+    log.turns(2, 90_000);
+    let leaf = log.leaf();
+    log.compaction("manual", 90_100, 7_000).back_to(&leaf).prompt("on the old leaf");
+    assert_eq!(log.context(), Some((7_000, true)));
 }
 
 #[test]

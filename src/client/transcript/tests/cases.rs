@@ -53,6 +53,17 @@ fn a_prompt_that_is_too_long_is_a_refusal_in_any_case() {
 }
 
 #[test]
+fn a_refusal_may_stand_in_the_details_alone() {
+    let mut log = Log::new();
+    log.turns(2, 138_000).row(
+        json!({"type": "assistant", "isApiErrorMessage": true, "error": "invalid_request",
+        "errorDetails": "400 {\"message\":\"Prompt is too long: 210000 tokens\"}",
+        "message": {"model": "<synthetic>", "content": [{"type": "text", "text": "API Error: 400"}]}}),
+    );
+    assert!(log.figures().refused);
+}
+
+#[test]
 fn a_refusal_ends_with_the_next_answer_prompt_or_compaction() {
     let refused = |then: fn(&mut Log) -> &mut Log| {
         let mut log = Log::new();

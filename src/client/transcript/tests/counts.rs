@@ -201,6 +201,23 @@ fn only_a_context_that_was_answered_is_below_the_trigger() {
 }
 
 #[test]
+fn an_estimate_was_not_answered() {
+    let mut log = Log::new();
+    log.turns(1, 90_000).compaction("auto", 91_000, 50_000);
+    log.turns(7, 40_000).compaction("auto", 52_000, 9_000);
+    assert_eq!(log.figures().interval.unwrap().low, 39_000);
+}
+
+#[test]
+fn copies_of_rows_count_nothing() {
+    let mut log = Log::new();
+    log.turns(3, 9_000);
+    let (want, again) = (log.figures(), log.bytes.clone());
+    log.bytes.extend_from_slice(&again);
+    assert_eq!(log.figures(), Figures { rows: want.rows * 2, ..want });
+}
+
+#[test]
 fn an_abandoned_context_was_not_answered() {
     let mut log = Log::new();
     log.turns(6, 150_000);

@@ -2,7 +2,7 @@
 
 use std::io::{Seek as _, SeekFrom};
 
-use super::super::lines::{CHUNK, GIVEN_UP, LINE_MAX};
+use super::super::lines::{self, CHUNK, GIVEN_UP, LINE_MAX, Place};
 use super::*;
 use crate::host::clock::Deadline;
 
@@ -64,10 +64,11 @@ fn a_line_past_all_bounds_is_given_up_and_the_next_one_read() {
     log.turns(1, 10_000);
     file.write_all(&log.bytes).unwrap();
     // A hole in the file: NUL bytes that take no room.
-    file.set_len(log.bytes.len() as u64 + GIVEN_UP + 5).unwrap();
+    let length = log.bytes.len() as u64 + GIVEN_UP + 3 * CHUNK as u64;
+    file.set_len(length).unwrap();
     let mut progress = Progress::default();
     progress.advance(&file, None).unwrap();
-    assert!(progress.offset() > GIVEN_UP, "never looked at again");
+    assert_eq!(progress.offset(), length, "never looked at again");
     assert_eq!(progress.figures().damaged, 1);
     let mut progress = Progress::from_bytes(&progress.to_bytes()).unwrap();
     file.seek(SeekFrom::End(0)).unwrap();
@@ -169,6 +170,18 @@ fn nothing_added_changes_nothing() {
 }
 
 #[test]
+fn a_line_without_its_end_is_looked_at_once() {
+    let mut log = Log::new();
+    log.turns(2, 10_000);
+    let whole = log.bytes.len() as u64;
+    log.bytes.extend_from_slice(b"{\"type\":");
+    let (mut place, mut lines) = (Place::default(), 0);
+    assert!(lines::read(&log.file(), &mut place, None, &mut |_| lines += 1).unwrap());
+    assert_eq!(place, Place { offset: whole, in_given_up: false, seen: log.bytes.len() as u64 });
+    assert_eq!(lines, 4);
+}
+
+#[test]
 fn a_file_that_was_cut_or_rewritten_is_measured_anew() {
     let mut log = Log::new();
     log.turns(4, 90_000);
@@ -207,7 +220,7 @@ fn a_file_that_was_cut_or_rewritten_is_measured_anew() {
 
     // The same beginning, another end.
     let mut fork = Log::new();
-    fork.prompt("another beginning").turns(8, 60_000).turns(9, 70_000);
+    fork.prompt("another beginning").turns(4, 60_000).compaction("manual", 60_000, 9_000).turns(9, 70_000);
     file.set_len(0).unwrap();
     file.rewind().unwrap();
     file.write_all(&fork.bytes).unwrap();
