@@ -9,6 +9,7 @@ type Answer = { session: string; text: string; place: unknown }
 const PROGRAM_MS = 2000
 const STAMP_EVERY_MS = 5000
 const AFTER_COMPACTION_MS = [400, 2500]
+const AFTER_TURN_MS = 1500
 
 let answer: Answer | undefined
 let columns: number | undefined
@@ -21,17 +22,21 @@ let waiting: Event | undefined
 function refresh($: EngineInterface, event: Event): Promise<void> {
   stampedAt = Date.now()
   if (running && event !== 'stream') waiting = event
-  running ??= run($, event).finally(() => (running = undefined))
+  running ??= run($, event)
   return running
 }
 
 async function run($: EngineInterface, first: Event): Promise<void> {
-  for (let event: Event | undefined = first; event; event = waiting) {
-    waiting = undefined
-    const said = await ask($, event).catch(() => undefined)
-    if (event === 'stream') continue
-    answer = said
-    $.ui.invalidate('ui.render')
+  try {
+    for (let event: Event | undefined = first; event; event = waiting) {
+      waiting = undefined
+      const said = await ask($, event).catch(() => undefined)
+      if (event === 'stream') continue
+      answer = said
+      $.ui.invalidate('ui.render')
+    }
+  } finally {
+    running = undefined
   }
 }
 
@@ -120,8 +125,10 @@ export const register: Register = on => {
     void refresh($, 'step')
     return response.result
   })
+  // The turn's last rows reach the transcript a moment after its figures.
   on('session.measure', ($, e, next) => {
     void refresh($, 'measure')
+    $.clock.after(AFTER_TURN_MS, () => refresh($, 'measure'))
     return next(e)
   })
   // A headless client is gone a moment after its last figures.

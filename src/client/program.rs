@@ -8,8 +8,9 @@ use crate::host::{Host, files, lies_in, process};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version(pub u32, pub u32, pub u32);
 
-/// The first version that loads a plugin's module (measured: 2.1.287 does, 2.1.268 does not).
-pub const FIRST_WITH_MODS: Version = Version(2, 1, 287);
+/// The first version on which a plugin's module can draw the status line (measured: 2.1.332 does; 2.1.310 to
+/// 2.1.331 load the module and hand its figures over, and never ask it to draw).
+pub const FIRST_THAT_DRAWS: Version = Version(2, 1, 332);
 
 impl Version {
     /// Reads `2.1.332 (Claude Code)` or the bare number.
@@ -91,7 +92,7 @@ mod tests {
         for bad in ["", "claude", "2.1", "2.1.x", "1.2.3.4", "-1.2.3"] {
             assert_eq!(Version::parse(bad), None, "{bad}");
         }
-        assert!(Version(2, 1, 197) < FIRST_WITH_MODS && Version(2, 10, 0) > FIRST_WITH_MODS);
+        assert!(Version(2, 1, 197) < FIRST_THAT_DRAWS && Version(2, 10, 0) > FIRST_THAT_DRAWS);
     }
 
     #[cfg(unix)]

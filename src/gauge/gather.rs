@@ -110,8 +110,10 @@ pub fn take(host: &Host, store: Option<&Store>, subject: &Subject, budget_ms: u6
         seen.fingerprint_since_ms = now;
     }
     if let Some(figures) = &subject.figures {
-        let figures = figures.clone();
-        handed = Some(Handed { figures, at_ms: now, model: model.clone(), fingerprint });
+        // The same count told again is no newer than it was: a rewind in between stays the newest.
+        let told_before = handed.as_ref().filter(|before| before.figures.used() == figures.used());
+        let at_ms = told_before.map_or(now, |before| before.at_ms);
+        handed = Some(Handed { figures: figures.clone(), at_ms, model: model.clone(), fingerprint });
     }
 
     let (window, window_source) = window_of(subject, &seen, handed.as_ref(), model.as_deref(), &told);

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 
 use crate::base::span;
-use crate::client::program::{self, FIRST_WITH_MODS, Found};
+use crate::client::program::{self, FIRST_THAT_DRAWS, Found};
 use crate::host::Host;
 use crate::store::Store;
 use crate::store::setup::{Read, Record};
@@ -119,7 +119,7 @@ fn read_record(host: &Host, store: &Store, dry_run: bool, warnings: &mut Vec<Str
 fn drawer(host: &Host, untrusted: &[PathBuf], warnings: &mut Vec<String>) -> Drawer {
     match program::find(host, untrusted, warnings) {
         Found::Nothing => Drawer::Nobody,
-        Found::Is(_, version) if version < FIRST_WITH_MODS => Drawer::Nobody,
+        Found::Is(_, version) if version < FIRST_THAT_DRAWS => Drawer::Nobody,
         Found::Is(..) => Drawer::Mod,
         Found::Unknown(path) => {
             warnings.push(format!("{} did not say its version", path.display()));

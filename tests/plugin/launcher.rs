@@ -11,7 +11,7 @@ use super::file;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// A program for another machine, as far as an `exec` looks.
-const FOREIGN: &[u8] = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\xff\xff;)(\n";
+pub const FOREIGN: &[u8] = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\xff\xff;)(\n";
 
 /// A plugin with every file at 0644, a home, a project, and nothing installed. Paths hold what shells trip over.
 pub struct Sandbox {
@@ -30,7 +30,7 @@ impl Sandbox {
         let root = tempfile::tempdir().unwrap();
         let sandbox = Self { root, shell };
         sandbox.write("it's a \"plugin\" $x/hooks/launcher", file("hooks/launcher").as_bytes(), 0o644);
-        for dir in ["home of me", "the project", "data dir"] {
+        for dir in ["home of me", "the project/src", "data dir"] {
             fs::create_dir_all(sandbox.path(dir)).unwrap();
         }
         sandbox
@@ -72,7 +72,7 @@ impl Sandbox {
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(&self.shell);
         command.arg(self.path("it's a \"plugin\" $x/hooks/launcher")).args(args);
-        command.env_clear().current_dir(self.path("the project"));
+        command.env_clear().current_dir(self.path("the project/src"));
         let path = format!("{}:/usr/bin:/bin", self.path("tools").display());
         command.env("PATH", path).env("HOME", self.path("home of me"));
         command.env("CLAUDE_PROJECT_DIR", self.path("the project"));
@@ -137,8 +137,8 @@ fn the_installed_program_is_run_without_any_other_process() {
         sandbox.installed("home of me/.claude", "longhaul-hook");
         let said = sandbox.run_with(&["longhaul-hook", "a b", "c"], |c| c.env("PATH", "/nowhere"));
         said.is("installed");
-        let project = sandbox.path("the project");
-        let wanted = format!("installed|a b c|{{\"source\":\"startup\"}}|{}", project.display());
+        let here = sandbox.path("the project/src");
+        let wanted = format!("installed|a b c|{{\"source\":\"startup\"}}|{}", here.display());
         assert_eq!(said.out, wanted, "arguments, input and directory are the caller's: {said:?}");
     }
 }
@@ -149,7 +149,12 @@ fn a_moved_configuration_is_followed() {
     for sandbox in sandboxes() {
         sandbox.installed("moved", "longhaul-hook");
         let moved = sandbox.path("moved");
-        sandbox.run_with(&["longhaul-hook"], |c| c.env("CLAUDE_CONFIG_DIR", &moved)).is("installed");
+        let said = sandbox.run_with(&["longhaul-hook"], |c| c.env("CLAUDE_CONFIG_DIR", &moved));
+        said.is("installed");
+        assert!(
+            said.out.ends_with("/the project/src"),
+            "looking at directories leaves the caller's alone: {said:?}"
+        );
         sandbox
             .run_with(&["longhaul-hook"], |c| c.env("CLAUDE_CONFIG_DIR", &moved).env_remove("HOME"))
             .is("installed");
@@ -238,6 +243,7 @@ fn the_bundled_program_is_the_one_for_this_machine() {
             sandbox.bundled(platform, "longhaul-hook", 0o755);
             sandbox.run(&["longhaul-hook"]).is("bundled");
         }
+        assert_eq!(fs::read_dir(sandbox.path("data dir")).unwrap().count(), 0, "no copy without need");
         // thedotmack/claude-mem#1547: a machine that no program was built for.
         sandbox.uname("Linux riscv64");
         sandbox.run(&["longhaul-hook"]).is_quiet();
@@ -278,6 +284,7 @@ fn a_data_directory_that_cannot_be_used_is_no_harm() {
         }
         sandbox.run_with(&["longhaul-hook"], |c| c.env_remove("CLAUDE_PLUGIN_DATA")).is_quiet();
         assert!(!inside.exists());
+        assert!(!sandbox.path("the project/bin").exists());
     }
 }
 
