@@ -3,7 +3,7 @@
 use super::inputs::{Effect, Name};
 use super::learned::{TOLERANCE, Verdict};
 use super::reading::Reading;
-use super::wall::{Kind, Source};
+use super::wall::{Kind, Source, TRIGGER_MARGIN};
 use crate::client::settings::Settings;
 
 /// The arithmetic, a line a step.
@@ -20,7 +20,7 @@ pub fn arithmetic(reading: &Reading) -> Vec<String> {
     ));
     match (formula.wall.kind, steps.threshold) {
         (Kind::Compaction, Some(threshold)) => {
-            lines.push(format!("trigger = {} - 13000 = {threshold}", steps.effective));
+            lines.push(format!("trigger = {} - {TRIGGER_MARGIN} = {threshold}", steps.effective));
             if let Some(percent) = steps.percent {
                 let wall = formula.wall.tokens;
                 lines.push(format!(

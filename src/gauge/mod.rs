@@ -9,6 +9,7 @@ pub mod evidence;
 pub mod gather;
 pub mod inputs;
 pub mod learned;
+mod ledger;
 pub mod notice;
 pub mod parse;
 pub mod reading;
