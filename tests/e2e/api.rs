@@ -74,12 +74,11 @@ impl Answer {
     }
 
     /// A call of a tool: the client runs it and asks again.
-    pub fn tool(name: &str, input: Value) -> Self {
+    pub fn tool(name: &str, input: &Value) -> Self {
         Self { blocks: Vec::new(), ..Self::text("") }.and_tool(name, input)
     }
 
-    #[allow(clippy::needless_pass_by_value)] // Reads better where it is called.
-    pub fn and_tool(mut self, name: &str, input: Value) -> Self {
+    pub fn and_tool(mut self, name: &str, input: &Value) -> Self {
         self.blocks.push(json!({ "type": "tool_use", "name": name, "input": input }));
         self
     }

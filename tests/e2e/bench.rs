@@ -30,7 +30,11 @@ pub struct Bench {
 impl Bench {
     /// A bench, or `None` where no client is at hand.
     pub fn open() -> Option<Self> {
-        let client = client::find()?;
+        client::find().map(Self::with)
+    }
+
+    /// A bench of this client.
+    pub fn with(client: PathBuf) -> Self {
         let permit = Permit::take();
         let dir = tempfile::Builder::new().prefix("longhaul-e2e-").tempdir().unwrap();
         // The client trusts a directory by its real path.
@@ -54,7 +58,7 @@ impl Bench {
             "customApiKeyResponses": { "approved": [KEY], "rejected": [] },
             "projects": { bench.work().to_str().unwrap(): trusted } });
         write_json(&bench.home().join(".claude.json"), &global);
-        Some(bench)
+        bench
     }
 
     pub fn path(&self, name: &str) -> PathBuf {

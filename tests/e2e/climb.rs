@@ -17,9 +17,9 @@ pub enum Ending {
     Refusal,
 }
 
-/// Shares of the size that the turns before the last two report: a conversation of a few short turns does not
+/// Hundredths of the size that the turns before the last two report: a conversation of a few short turns does not
 /// compact at the trigger, so there are six in all.
-const BEFORE: [f64; 4] = [0.02, 0.04, 0.05, 0.06];
+const BEFORE: [u64; 4] = [2, 4, 5, 6];
 
 /// Six turns in one headless session: four small ones, one that leaves `size` tokens in use, and one more that
 /// makes the client decide.
@@ -27,9 +27,7 @@ const BEFORE: [f64; 4] = [0.02, 0.04, 0.05, 0.06];
 pub fn climb(bench: &Bench, size: u64) -> Ending {
     let mut session = Headless::start(bench);
     for (turn, share) in BEFORE.iter().enumerate() {
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // A share of a size.
-        let used = (size as f64 * share) as u64;
-        bench.api.usual(Answer::text("ok").used(used));
+        bench.api.usual(Answer::text("ok").used(size * share / 100));
         session.say(&format!("go on {turn}"));
     }
     bench.api.usual(Answer::text("ok").used(size));

@@ -4,10 +4,10 @@
 
 use serde_json::{Value, json};
 
-use crate::api::{Answer, Gate};
+use crate::api::{Answer, Gate, Kind};
 use crate::bench::{Bench, LONG, wait};
 use crate::longhaul::{longhaul, plugged, plugged_without_module};
-use crate::rows::WINDOW;
+use crate::rows::{BLOCKING, OFF, WINDOW};
 use crate::terminal::Terminal;
 
 /// A bench whose sessions end at 367,000 tokens, in which tools run without a question.
@@ -22,7 +22,7 @@ pub fn used(tokens: u64) -> Answer {
 }
 
 pub fn bash(command: &str) -> Answer {
-    Answer::tool("Bash", json!({ "command": command, "description": "a step" }))
+    Answer::tool("Bash", &json!({ "command": command, "description": "a step" }))
 }
 
 /// A session that is ready for its first prompt.
@@ -155,6 +155,25 @@ fn after_a_compaction_the_line_says_about_what_is_left() {
 }
 
 #[test]
+fn an_automatic_compaction_is_counted_and_the_next_answer_is_the_size() {
+    let Some(bench) = open() else { return };
+    let bench = plugged(bench);
+    let mut session = session(&bench, &[]);
+    for tokens in [20_000, 40_000, 50_000, 60_000, 371_000] {
+        bench.api.usual(used(tokens));
+        session.say(&format!("to {tokens}"));
+        session.wait_for(&format!("ANSWER-AT-{tokens}"));
+    }
+    session.wait_for(" 101% 371k/367k ");
+    bench.api.usual(used(30_000));
+    session.say("over the wall");
+    let screen = session.wait_for(" 8% 30.0k/367k ");
+    assert!(screen.contains("compacted 1x"), "{screen}");
+    assert_eq!(bench.api.of(Kind::Summary).len(), 1);
+    assert_eq!(bench.transcript(None).iter().filter(|row| row["subtype"] == "compact_boundary").count(), 1);
+}
+
+#[test]
 fn after_clear_the_line_knows_nothing_of_the_session_before() {
     let Some(bench) = open() else { return };
     let bench = plugged(bench);
@@ -196,4 +215,45 @@ fn a_narrower_terminal_gets_a_shorter_line() {
         let line = screen.lines().find(|row| row.contains("62% 228k/367k"))?;
         (!line.contains("Opus") && line.chars().count() <= 50).then_some(())
     });
+}
+
+#[test]
+fn a_refused_session_shows_that_it_is_at_its_wall() {
+    let Some(bench) = open() else { return };
+    let bench = plugged(bench.env(OFF, "1").env(BLOCKING, "300000"));
+    let mut session = session(&bench, &[]);
+    for tokens in [100_000, 200_000, 310_000] {
+        bench.api.usual(used(tokens));
+        session.say(&format!("to {tokens}"));
+        session.wait_for(&format!(" {}k/300k ", tokens / 1000));
+    }
+    let before = bench.api.of(Kind::Main).len();
+    session.say("one more");
+    session.wait_for("Context limit reached");
+    let screen = session.wait_for(" 103% 310k/300k ");
+    for part in ["HANDOFF NOW", "past wall", "no-compact"] {
+        assert!(screen.contains(part), "{part:?} is missing:\n{screen}");
+    }
+    assert_eq!(bench.api.of(Kind::Main).len(), before, "the client sent something after all");
+}
+
+#[test]
+fn a_response_that_streams_for_long_is_stamped() {
+    let Some(bench) = open() else { return };
+    let bench = plugged(bench);
+    // A stamp comes five seconds after the one before it at the earliest.
+    let words = "word ".repeat(48);
+    bench.api.next([Answer::text(&words).used(100_000).slowly(std::time::Duration::from_millis(250))]);
+    let mut session = session(&bench, &[]);
+    session.say("write at length");
+    let stamped = || {
+        let sessions = std::fs::read_dir(bench.config().join("longhaul/gauge")).ok()?;
+        let stamp =
+            sessions.flatten().find(|file| file.path().extension().is_some_and(|kind| kind == "stream"))?;
+        std::fs::read_to_string(stamp.path()).ok()?.trim().parse::<i64>().ok()
+    };
+    let first = wait("the first stamp", LONG, stamped);
+    assert!(session.screen().contains("–/367k"), "a stamp is no figure:\n{}", session.screen());
+    wait("the second stamp", LONG, || stamped().filter(|&second| second > first));
+    session.wait_for(" 27% 100k/367k ");
 }

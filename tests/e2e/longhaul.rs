@@ -59,11 +59,17 @@ pub fn plugged_without_module(bench: Bench) -> Bench {
 }
 
 fn staged(bench: &Bench) -> PathBuf {
-    let (root, dir) = (Path::new(env!("CARGO_MANIFEST_DIR")), bench.path("longhaul"));
+    let dir = bench.path("longhaul");
+    stage(&dir);
+    dir
+}
+
+/// Copies the plugin's files to there.
+pub fn stage(dir: &Path) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     for part in PARTS.iter().filter(|part| root.join(part).is_dir()) {
         copy_tree(&root.join(part), &dir.join(part));
     }
-    dir
 }
 
 fn copy_tree(from: &Path, to: &Path) {

@@ -32,6 +32,13 @@ fn the_offer_comes_once_with_the_prompt_at_due_and_not_before() {
         assert!(offer.contains(part), "{part:?} is not in {offer}");
     }
     assert!(session.screen().contains("a handoff is due"), "the person is not told:\n{}", session.screen());
+    // What it names can be run as it stands there.
+    let commands: Vec<&str> = offer.split('`').filter(|part| part.contains(" --session ")).collect();
+    assert_eq!(commands.len(), 2, "{offer}");
+    for command in commands {
+        let out = bench.run(&["sh".to_owned(), "-c".to_owned(), command.to_owned()], &[], b"");
+        assert!(out.status.success(), "{command}: {}", String::from_utf8_lossy(&out.stderr));
+    }
 }
 
 #[test]
@@ -95,7 +102,7 @@ fn a_subagent_is_told_nothing() {
         Some(if asked < 3 { bash("echo below").used(2000) } else { Answer::text("THE REPORT").used(2500) })
     });
     let task = json!({ "description": "a task", "prompt": "do it", "subagent_type": "general-purpose" });
-    bench.api.next([Answer::tool("Agent", task).used(351_000)]);
+    bench.api.next([Answer::tool("Agent", &task).used(351_000)]);
     bench.api.usual(used(352_000));
     session.say("turn 1");
     bench.api.wait_until("the subagent's report", LONG, |requests| {

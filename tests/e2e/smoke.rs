@@ -39,7 +39,7 @@ fn a_headless_session_goes_on_over_several_turns_and_its_tools_run() {
     let bench = bench.arg("--dangerously-skip-permissions").env("IS_SANDBOX", "1");
     bench
         .api
-        .next([Answer::text("one"), Answer::tool("Bash", json!({ "command": "echo tool-$((40 + 2))" }))]);
+        .next([Answer::text("one"), Answer::tool("Bash", &json!({ "command": "echo tool-$((40 + 2))" }))]);
     let mut session = Headless::start(&bench);
     assert_eq!(session.say("first")["result"], "one");
     assert_eq!(session.say("second")["result"], "ok");
