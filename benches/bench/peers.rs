@@ -1,0 +1,2 @@
+//! Stub
+pub fn run(_: &str, _: &str, _: &str, _: &str) {}

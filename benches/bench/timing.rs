@@ -1,0 +1,116 @@
+//! Starting a program, and how long and how large it was.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{PipeReader, Read as _, Write as _, pipe};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use nix::sys::resource::{UsageWho, getrusage};
+
+/// One way of starting one program.
+#[derive(Clone)]
+pub struct Start {
+    /// What it is called in the report.
+    pub name: String,
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// The whole environment.
+    pub env: Vec<(String, OsString)>,
+    /// Its working directory.
+    pub dir: PathBuf,
+    /// Standard input.
+    pub input: Vec<u8>,
+}
+
+impl Start {
+    fn command(&self, program: &PathBuf, before: &[OsString]) -> (Command, PipeReader) {
+        let (reader, mut writer) = pipe().unwrap();
+        // A payload fits into a pipe, so nobody has to write while the program runs.
+        assert!(self.input.len() < 60_000);
+        writer.write_all(&self.input).unwrap();
+        let (answer, out) = pipe().unwrap();
+        let mut command = Command::new(program);
+        command.args(before).args(&self.arguments).env_clear().envs(self.env.clone());
+        command.current_dir(&self.dir).stdin(reader).stdout(out).stderr(Stdio::null());
+        (command, answer)
+    }
+
+    /// Runs it once: nanoseconds from the start to its end, and what it said.
+    pub fn once(&self) -> (u64, String) {
+        let (mut command, mut answer) = self.command(&self.program, &[]);
+        let start = Instant::now();
+        let mut child = command.spawn().unwrap();
+        child.wait().unwrap();
+        let took = start.elapsed();
+        // Closes our writing end.
+        drop(command);
+        let mut said = Vec::new();
+        answer.read_to_end(&mut said).unwrap();
+        (u64::try_from(took.as_nanos()).unwrap(), String::from_utf8_lossy(&said).into_owned())
+    }
+
+    /// Peak memory of one run in KiB, taken by a fresh copy of this program: the system tells it only as the
+    /// largest of all children. A child counts its parent's size at the start too; that copy is small.
+    pub fn peak(&self) -> u64 {
+        let own = std::env::current_exe().unwrap();
+        let (mut command, mut answer) = self.command(&own, &["peak".into(), self.program.clone().into()]);
+        assert!(command.status().unwrap().success());
+        drop(command);
+        let mut said = String::new();
+        answer.read_to_string(&mut said).unwrap();
+        said.lines().last().unwrap().trim().parse().unwrap()
+    }
+}
+
+/// Runs a command with this program's own input, its answer let go, and gives its peak memory in KiB.
+pub fn peak_here(program: &str, arguments: &[&str]) -> i64 {
+    let nowhere = File::options().write(true).open("/dev/null").unwrap();
+    Command::new(program).args(arguments).stdout(nowhere).status().unwrap();
+    let peak = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap().max_rss();
+    // macOS counts bytes.
+    if cfg!(target_os = "macos") { peak / 1024 } else { peak }
+}
+
+/// Times of one way, in nanoseconds, sorted.
+pub struct Times(Vec<u64>);
+
+impl Times {
+    /// The median, in nanoseconds.
+    pub fn median(&self) -> f64 {
+        self.0[self.0.len() / 2] as f64
+    }
+
+    /// The median, in milliseconds.
+    pub fn ms(&self) -> f64 {
+        self.median() / 1e6
+    }
+
+    /// The shortest, in milliseconds.
+    pub fn least_ms(&self) -> f64 {
+        self.0[0] as f64 / 1e6
+    }
+}
+
+/// Runs all of them `rounds` times, taking turns, after three rounds that do not count.
+pub fn in_turns(starts: &[Start], rounds: usize) -> Vec<Times> {
+    let mut times = vec![Vec::with_capacity(rounds); starts.len()];
+    for round in 0..rounds + 3 {
+        for (start, times) in starts.iter().zip(&mut times) {
+            let (took, _) = start.once();
+            if round >= 3 {
+                times.push(took);
+            }
+        }
+    }
+    times
+        .into_iter()
+        .map(|mut times| {
+            times.sort_unstable();
+            Times(times)
+        })
+        .collect()
+}
