@@ -16,7 +16,7 @@ pub fn run(programs: &str, floor: &str, launcher: &str, work: &str) {
     let scene = Scene::new(Path::new(work));
     let line = Path::new(programs).join("longhaul-statusline");
     let hook = Path::new(programs).join("longhaul-hook");
-    let session = |name: &str, size| Session::new(&scene, name, size, &line, &hook);
+    let session = |name: &str, size| Session::new(&scene, name, size, &hook);
     let small = session("00000000-0000-4000-8000-000000000001", MB);
     let mut large = session("00000000-0000-4000-8000-000000000002", 1024 * MB);
     println!("transcripts of {} and {} bytes", small.bytes, large.bytes);
@@ -49,7 +49,8 @@ pub fn run(programs: &str, floor: &str, launcher: &str, work: &str) {
     let times = in_turns(&starts, ROUNDS);
     println!("\nmedians of {ROUNDS}, taking turns, all files in the cache");
     for (start, times) in starts.iter().zip(&times) {
-        println!("  {:<32} {:7.3} ms (least {:.3})", start.name, times.ms(), times.least_ms());
+        let (median, least, busy) = (times.ms(), times.least_ms(), times.busy_ms());
+        println!("  {:<32} {median:7.3} ms (least {least:.3}, processor {busy:.3})", start.name);
     }
     judge(&times);
     for start in &starts[..5] {
@@ -62,6 +63,7 @@ pub fn run(programs: &str, floor: &str, launcher: &str, work: &str) {
 fn judge(times: &[Times]) {
     let [empty, small, large, moved, hook, through, colon] = times else { return };
     let over = |what: &Times, floor: &Times| what.median() / floor.median();
+    let busier = |what: &Times| what.busy_ms() / empty.busy_ms();
     println!();
     say("redraw, 1 MB / an empty program", over(small, empty), "times", Some(1.5));
     say("redraw, 1 GB / an empty program", over(large, empty), "times", Some(1.5));
@@ -69,9 +71,17 @@ fn judge(times: &[Times]) {
     say("redraw, 1 GB and 1 MB apart", apart, "%", Some(10.0));
     say("redraw for the mod / an empty program", over(moved, empty), "times", None);
     say("hook, 1 GB / an empty program", over(hook, empty), "times", Some(1.5));
+    say("  of processor time: redraw, 1 GB", busier(large), "times", None);
+    say("  of processor time: redraw for the mod", busier(moved), "times", None);
+    say("  of processor time: hook, 1 GB", busier(hook), "times", None);
     say("launcher and hook / sh -c :", over(through, colon), "times", None);
     say("launcher alone (less the hook)", through.ms() - hook.ms(), "ms", None);
-    say("  of that, less sh -c : over an empty program", through.ms() - hook.ms() - colon.ms() + empty.ms(), "ms", None);
+    say(
+        "  of that, less sh -c : over an empty program",
+        through.ms() - hook.ms() - colon.ms() + empty.ms(),
+        "ms",
+        None,
+    );
 }
 
 /// A figure, and whether it is at most what it should be.
@@ -90,7 +100,7 @@ struct Session {
 }
 
 impl Session {
-    fn new(scene: &Scene, id: &str, size: u64, _line: &Path, hook: &Path) -> Self {
+    fn new(scene: &Scene, id: &str, size: u64, hook: &Path) -> Self {
         let (path, truth) = scene.transcript(id, size);
         // The start of a session comes before there is a transcript; it makes the place for the records.
         scene.start("start", hook, &scene.event("SessionStart", id, Path::new("/none"))).once();

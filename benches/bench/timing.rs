@@ -75,13 +75,24 @@ pub fn peak_here(program: &str, arguments: &[&str]) -> i64 {
     if cfg!(target_os = "macos") { peak / 1024 } else { peak }
 }
 
-/// Times of one way, in nanoseconds, sorted.
-pub struct Times(Vec<u64>);
+/// Times of one way.
+#[derive(Default)]
+pub struct Times {
+    /// From start to end, in nanoseconds, sorted.
+    took: Vec<u64>,
+    /// Processor time, in microseconds, sorted.
+    busy: Vec<i64>,
+}
 
 impl Times {
     /// The median, in nanoseconds.
     pub fn median(&self) -> f64 {
-        self.0[self.0.len() / 2] as f64
+        self.took[self.took.len() / 2] as f64
+    }
+
+    /// The median of the processor's time, in milliseconds: what other programs on the machine move least.
+    pub fn busy_ms(&self) -> f64 {
+        self.busy[self.busy.len() / 2] as f64 / 1e3
     }
 
     /// The median, in milliseconds.
@@ -91,26 +102,33 @@ impl Times {
 
     /// The shortest, in milliseconds.
     pub fn least_ms(&self) -> f64 {
-        self.0[0] as f64 / 1e6
+        self.took[0] as f64 / 1e6
     }
 }
 
 /// Runs all of them `rounds` times, taking turns, after three rounds that do not count.
 pub fn in_turns(starts: &[Start], rounds: usize) -> Vec<Times> {
-    let mut times = vec![Vec::with_capacity(rounds); starts.len()];
+    let mut all: Vec<Times> = starts.iter().map(|_| Times::default()).collect();
     for round in 0..rounds + 3 {
-        for (start, times) in starts.iter().zip(&mut times) {
+        for (start, times) in starts.iter().zip(&mut all) {
+            let before = busy();
             let (took, _) = start.once();
             if round >= 3 {
-                times.push(took);
+                times.took.push(took);
+                times.busy.push(busy() - before);
             }
         }
     }
-    times
-        .into_iter()
-        .map(|mut times| {
-            times.sort_unstable();
-            Times(times)
-        })
-        .collect()
+    for times in &mut all {
+        times.took.sort_unstable();
+        times.busy.sort_unstable();
+    }
+    all
+}
+
+/// Processor time of all children so far, in microseconds.
+fn busy() -> i64 {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap();
+    let (user, system) = (usage.user_time(), usage.system_time());
+    (user.tv_sec() + system.tv_sec()) * 1_000_000 + user.tv_usec() + system.tv_usec()
 }
