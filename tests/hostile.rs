@@ -259,7 +259,7 @@ fn a_state_directory_inside_the_project_is_not_used() {
 fn everything_that_is_kept_is_private() {
     use std::os::unix::fs::PermissionsExt as _;
     let sandbox = Sandbox::new();
-    sandbox.transcript(&Rows::new().turns(&[160_000]).rows);
+    sandbox.transcript(&Rows::new().turns(&[160_000; 400]).rows);
     both(&sandbox);
     let mut open = vec![sandbox.state()];
     let mut seen = 0;

@@ -64,6 +64,9 @@ pub struct Taken {
 const TAIL: u64 = 8 << 20;
 /// What is surely measured within a redraw's budget, in bytes.
 const QUICK: u64 = 24 << 20;
+/// From this many bytes on it is worth storing that they are measured: below, reading them again is cheaper
+/// than replacing the record.
+const WORTH_STORING: u64 = 64 << 10;
 /// The client's `.claude.json` is not read when larger, in bytes.
 const GLOBAL_MOST: u64 = 16 << 20;
 
@@ -202,10 +205,10 @@ fn measure(path: &Path, subject: &Subject, store: Option<&Store>, deadline: Dead
     let rest = file.metadata().map_or(0, |meta| meta.len()).saturating_sub(progress.offset());
     let look = || tail(&file, TAIL, Some(deadline)).ok();
     let early = (rest > QUICK).then(look).flatten();
-    let advance =
-        progress.advance(&file, Some(deadline)).unwrap_or(Advance { complete: false, changed: false });
+    let failed = Advance { complete: false, changed: false, read: 0 };
+    let advance = progress.advance(&file, Some(deadline)).unwrap_or(failed);
     let tail = if advance.complete { None } else { early.or_else(look) };
-    if advance.changed
+    if advance.read >= WORTH_STORING
         && let Some((id, store)) = slot
     {
         let _ = store.save(id, Slot::Scan, &progress.to_bytes());

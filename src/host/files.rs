@@ -7,6 +7,11 @@ use std::path::Path;
 /// Opens a regular file for reading, without waiting: a FIFO with no writer, a device or a directory is an
 /// error at once.
 pub fn open_regular(path: &Path) -> io::Result<File> {
+    open_sized(path).map(|(file, _)| file)
+}
+
+/// The same, with the size that it had then; 0 for what the system makes up as it is read.
+fn open_sized(path: &Path) -> io::Result<(File, u64)> {
     let mut options = fs_err::OpenOptions::new();
     options.read(true);
     #[cfg(unix)]
@@ -15,8 +20,9 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
         options.custom_flags(i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0));
     }
     let file = options.open(path)?.into_parts().0;
-    if file.metadata()?.is_file() {
-        Ok(file)
+    let metadata = file.metadata()?;
+    if metadata.is_file() {
+        Ok((file, metadata.len()))
     } else {
         Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{} is not a regular file", path.display())))
     }
@@ -24,8 +30,9 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
 
 /// The whole of a small regular file. One larger than `max` bytes is an error, not a partial read.
 pub fn read_small(path: &Path, max: u64) -> io::Result<Vec<u8>> {
-    let file = open_regular(path)?;
-    let mut bytes = Vec::new();
+    let (file, size) = open_sized(path)?;
+    // Room for all of it and a little more, so that it comes in one piece.
+    let mut bytes = Vec::with_capacity(usize::try_from(size.min(max)).unwrap_or(0) + 512);
     file.take(max + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > max {
         return Err(io::Error::new(

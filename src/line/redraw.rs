@@ -15,7 +15,7 @@ use crate::store::config::Beside;
 use crate::store::session::Slot;
 
 /// How long a transcript is caught up with in one redraw, in ms.
-const BUDGET_MS: u64 = 45;
+const BUDGET_MS: u64 = 40;
 /// Width where none is stated, in cells.
 const USUAL_WIDTH: usize = 80;
 /// What the client takes of the terminal's width for itself, in cells.

@@ -40,8 +40,10 @@ struct Identity {
 pub struct Advance {
     /// Everything that is there was read; else the deadline came first.
     pub complete: bool,
-    /// The progress is another than before, and worth storing.
+    /// The progress is another than before.
     pub changed: bool,
+    /// Bytes that were looked at: what it would cost to come here again.
+    pub read: u64,
 }
 
 impl Progress {
@@ -65,13 +67,15 @@ impl Progress {
             self.place.seen = self.place.offset;
         }
         if metadata.len() <= self.place.seen {
-            return Ok(Advance { complete: true, changed: changed || self.place != before });
+            return Ok(Advance { complete: true, changed: changed || self.place != before, read: 0 });
         }
+        let from = self.place.offset;
         let complete = self.read(file, deadline);
         if changed || self.place.offset != before.offset {
             self.take_prints(file)?;
         }
-        Ok(Advance { complete: complete?, changed: changed || self.place != before })
+        let read = self.place.seen.saturating_sub(from);
+        Ok(Advance { complete: complete?, changed: changed || self.place != before, read })
     }
 
     /// What has been measured so far.

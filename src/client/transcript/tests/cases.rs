@@ -197,7 +197,8 @@ fn a_last_line_without_its_end_waits() {
     assert_eq!(progress.figures().damaged, 0);
     assert!(!progress.advance(&file, None).unwrap().changed);
     file.write_all(&log.bytes[cut..]).unwrap();
-    assert_eq!(progress.advance(&file, None).unwrap(), Advance { complete: true, changed: true });
+    let done = progress.advance(&file, None).unwrap();
+    assert!(done.complete && done.changed && done.read > 0);
     assert_eq!(progress.figures(), log.figures());
 }
 

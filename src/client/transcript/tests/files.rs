@@ -161,7 +161,7 @@ fn nothing_added_changes_nothing() {
     let mut progress = Progress::default();
     assert!(progress.advance(&file, None).unwrap().changed);
     let before = progress.clone();
-    assert_eq!(progress.advance(&file, None).unwrap(), Advance { complete: true, changed: false });
+    assert_eq!(progress.advance(&file, None).unwrap(), Advance { complete: true, changed: false, read: 0 });
     assert_eq!(progress, before);
     let empty = tempfile::tempfile().unwrap();
     let mut none = Progress::default();

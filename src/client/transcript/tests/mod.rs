@@ -159,6 +159,6 @@ fn figures_of(bytes: &[u8]) -> Figures {
     file.write_all(bytes).unwrap();
     let mut progress = Progress::default();
     let done = progress.advance(&file, None).unwrap();
-    assert_eq!(done, Advance { complete: true, changed: true });
+    assert_eq!(done, Advance { complete: true, changed: true, read: bytes.len() as u64 });
     progress.figures()
 }
