@@ -139,6 +139,7 @@ fn of_payload(host: &Host, file: &Path) -> Result<Subject> {
         model_name: payload.model_name().map(str::to_owned),
         window: payload.window(),
         used: payload.used(),
+        at_start: false,
         cache_cold: false,
         figures: figures.filter(Figures::know_the_wall),
         subtasks: 0,

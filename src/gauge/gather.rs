@@ -37,6 +37,8 @@ pub struct Subject {
     pub window: Option<u64>,
     /// Tokens in use, as a payload or a session start states them now.
     pub used: Option<u64>,
+    /// It is a session start that states them: nobody will state them again.
+    pub at_start: bool,
     /// The next request pays for the whole context again.
     pub cache_cold: bool,
     /// The client's own figures, handed over just now.
@@ -112,11 +114,9 @@ pub fn take(host: &Host, store: Option<&Store>, subject: &Subject, budget_ms: u6
         seen.fingerprint = fingerprint;
         seen.fingerprint_since_ms = now;
     }
+    let kept_figures = handed.clone();
     if let Some(figures) = &subject.figures {
-        // The same count told again is no newer than it was: a rewind in between stays the newest.
-        let told_before = handed.as_ref().filter(|before| before.figures.used() == figures.used());
-        let at_ms = told_before.map_or(now, |before| before.at_ms);
-        handed = Some(Handed { figures: figures.clone(), at_ms, model: model.clone(), fingerprint });
+        handed = Some(Handed { figures: figures.clone(), model: model.clone(), fingerprint });
     }
 
     let (window, window_source) = window_of(subject, &seen, handed.as_ref(), model.as_deref(), &told);
@@ -130,7 +130,7 @@ pub fn take(host: &Host, store: Option<&Store>, subject: &Subject, budget_ms: u6
     let judged = if let Verdict::Contradicted(wall) = &evidence { *wall } else { formula.wall };
     let wall = valid.and_then(|h| wall::of_client(&h.figures, &formula)).unwrap_or(judged);
     seen.wall = Some(wall.tokens);
-    let context = newest(&candidates(&seen, handed.as_ref(), &told));
+    let context = newest(&candidates(subject, &seen, handed.as_ref(), measured.found, &told));
     let reading = Reading {
         model,
         model_name: seen.model_name.clone(),
@@ -148,7 +148,8 @@ pub fn take(host: &Host, store: Option<&Store>, subject: &Subject, budget_ms: u6
         cache_cold: subject.cache_cold,
         subtasks: subject.subtasks,
     };
-    let kept = keep(store, subject, &before, &seen, handed.as_ref());
+    let figures = (kept_figures.as_ref(), handed.as_ref());
+    let kept = keep(store, subject, (&before, &seen), figures, measured.found);
     Taken { reading, seen, settings, kept }
 }
 
@@ -165,7 +166,7 @@ fn note(seen: &mut Seen, subject: &Subject, now: i64) {
     seen.window = subject.window.or(seen.window);
     seen.transcript = subject.transcript.as_ref().and_then(text).or(seen.transcript.take());
     seen.project = subject.project.as_ref().and_then(text).or(seen.project.take());
-    if subject.used.is_some() && subject.used != seen.used {
+    if subject.at_start && subject.used.is_some() {
         seen.used = subject.used;
         seen.used_at_ms = now;
     }
@@ -187,6 +188,8 @@ impl Measured {
         if let Some(tail) = &self.tail {
             figures.context.clone_from(&tail.context);
             figures.context_at = tail.context_at;
+            figures.last_response = tail.last_response;
+            figures.previous_context = tail.previous_context;
             figures.after_compaction = tail.after_compaction;
             figures.refused = tail.refused;
             figures.last_boundary = tail.last_boundary.or(figures.last_boundary);
@@ -304,18 +307,28 @@ fn newest_interval(
     [own, kept].into_iter().flatten().max_by_key(|interval| interval.at_ms)
 }
 
-fn candidates(seen: &Seen, handed: Option<&Handed>, told: &transcript::Figures) -> Candidates {
-    let stamped = |tokens, at_ms| Stamped { tokens, at_ms };
-    let unknown_since = if told.context.is_none() { told.context_at } else { None };
+fn candidates(
+    subject: &Subject,
+    seen: &Seen,
+    handed: Option<&Handed>,
+    has_transcript: bool,
+    told: &transcript::Figures,
+) -> Candidates {
+    // A session that keeps no transcript leaves only what the client said last.
+    let last = handed.filter(|_| !has_transcript).and_then(|handed| handed.figures.used());
+    let last = last.map(|tokens| Stamped { tokens, at_ms: i64::MAX });
+    let stated = seen.used.map(|tokens| Stamped { tokens, at_ms: seen.used_at_ms });
     Candidates {
-        client: handed.and_then(|handed| Some(stamped(handed.figures.used()?, handed.at_ms))),
-        stated: seen.used.map(|tokens| stamped(tokens, seen.used_at_ms)),
-        transcript: told.context.as_ref().map(|context| Told {
-            is: stamped(context.tokens, context.at_ms),
-            after_compaction: context.after_compaction,
+        client: subject.figures.as_ref().and_then(Figures::used),
+        payload: if subject.at_start { None } else { subject.used },
+        kept: last.or(stated),
+        told: Told {
+            tokens: told.context.as_ref().map(|context| context.tokens),
+            at_ms: told.context_at.unwrap_or(0),
+            after_compaction: told.after_compaction,
             before: told.last_boundary.map(|boundary| boundary.pre),
-        }),
-        unknown_since_ms: unknown_since,
+            responses: [told.last_response, told.previous_context],
+        },
     }
 }
 
@@ -323,19 +336,24 @@ fn candidates(seen: &Seen, handed: Option<&Handed>, told: &transcript::Figures) 
 fn keep(
     store: Option<&Store>,
     subject: &Subject,
-    before: &Seen,
-    seen: &Seen,
-    handed: Option<&Handed>,
+    (before, seen): (&Seen, &Seen),
+    (kept, handed): (Option<&Handed>, Option<&Handed>),
+    has_transcript: bool,
 ) -> bool {
     let Some((store, id)) = store.zip(subject.session.as_ref()) else { return false };
-    let mut kept = true;
+    let mut done = true;
     if seen != before {
-        kept &= serde_json::to_vec(seen).is_ok_and(|bytes| store.save(id, Slot::Seen, &bytes).is_ok());
+        done &= serde_json::to_vec(seen).is_ok_and(|bytes| store.save(id, Slot::Seen, &bytes).is_ok());
     }
-    if subject.figures.is_some() {
-        kept &= serde_json::to_vec(&handed).is_ok_and(|bytes| store.save(id, Slot::Client, &bytes).is_ok());
+    // The counts stand in the transcript too: for them alone nothing is written.
+    let same = match (kept, handed) {
+        (Some(kept), Some(handed)) if has_transcript => kept.without_counts() == handed.without_counts(),
+        _ => kept == handed,
+    };
+    if !same {
+        done &= serde_json::to_vec(&handed).is_ok_and(|bytes| store.save(id, Slot::Client, &bytes).is_ok());
     }
-    kept
+    done
 }
 
 /// Keeps what the session's last automatic compaction proved, for later sessions under the same inputs.

@@ -18,9 +18,9 @@ pub struct Seen {
     pub transcript: Option<String>,
     /// The directory the session was started in.
     pub project: Option<String>,
-    /// The last count that a payload or a session start stated, in tokens.
+    /// The count that the last session start stated, in tokens.
     pub used: Option<u64>,
-    /// When that count was first seen, epoch ms.
+    /// When, epoch ms.
     pub used_at_ms: i64,
     /// The inputs of the wall that are not in settings files, as the session has them.
     pub environment: Vec<(String, String)>,
@@ -60,10 +60,17 @@ pub struct Global {
 pub struct Handed {
     /// The figures.
     pub figures: Figures,
-    /// When, epoch ms.
-    pub at_ms: i64,
     /// The model's id at that time.
     pub model: Option<String>,
     /// Fingerprint of all inputs at that time: with another one now, the figures say nothing of the wall.
     pub fingerprint: u64,
+}
+
+impl Handed {
+    /// All but the counts, which change with every response.
+    #[must_use]
+    pub fn without_counts(&self) -> Self {
+        let figures = Figures { tokens: None, output_tokens: None, ..self.figures.clone() };
+        Self { figures, ..self.clone() }
+    }
 }

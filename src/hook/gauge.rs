@@ -27,6 +27,7 @@ impl Call<'_> {
             project: self.project.clone(),
             model: self.event.model.clone().filter(|model| !model.is_empty()),
             used,
+            at_start: used.is_some(),
             inside: true,
             ..Subject::default()
         };

@@ -106,6 +106,7 @@ fn subject(host: &Host, payload: &Payload) -> Subject {
         model_name: payload.model_name().map(str::to_owned),
         window: payload.window().or_else(|| handed.as_ref()?.window.filter(|window| *window > 0)),
         used: payload.used(),
+        at_start: false,
         cache_cold: payload.prompt_cache.as_ref().is_some_and(|cache| cache.warm == Some(false)),
         figures: handed.filter(crate::client::figures::Figures::know_the_wall),
         subtasks: 0,

@@ -39,6 +39,8 @@ pub struct Figures {
     pub after_compaction: bool,
     /// Largest context of a response since the last compaction; 0 without one.
     pub max_since_boundary: u64,
+    /// Context of the last response, on whatever branch; 0 where there is none.
+    pub last_response: u64,
     /// Context of the response before the last one; 0 where there is none.
     pub previous_context: u64,
     /// Responses since the last compaction.

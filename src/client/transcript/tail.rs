@@ -22,6 +22,10 @@ pub struct Tail {
     pub after_compaction: bool,
     /// As in [`Figures`].
     pub refused: bool,
+    /// As in [`Figures`].
+    pub last_response: u64,
+    /// As in [`Figures`].
+    pub previous_context: u64,
     /// The last compaction in the window.
     pub last_boundary: Option<Boundary>,
     /// The window held the whole file.
@@ -58,6 +62,8 @@ impl Tail {
         Self {
             context: figures.context,
             context_at: figures.context_at,
+            last_response: figures.last_response,
+            previous_context: figures.previous_context,
             after_compaction: figures.after_compaction,
             refused: figures.refused,
             last_boundary: figures.last_boundary,

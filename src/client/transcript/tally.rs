@@ -240,6 +240,7 @@ impl Tally {
         let mut figures = self.figures.clone();
         figures.after_compaction = self.mark.estimated;
         figures.responses_since_boundary = self.since.responses;
+        figures.last_response = u64::from(self.message_total);
         figures.context = self.mark.tokens.map(|tokens| Context {
             tokens: u64::from(tokens),
             estimated: self.mark.estimated,
