@@ -27,10 +27,11 @@ pub fn run(programs: &str, floor: &str, launcher: &str, work: &str) {
 
     let prompt = |session: &Session| scene.event("UserPromptSubmit", &session.id, &session.path);
     let large_payload = large.payload(&scene);
-    let mut moved = large_payload.clone();
-    moved["longhaul"] = json!({"v": 1, "event": "step", "columns": 156, "figures": {
-        "tokens": 149_500, "output_tokens": 500, "window": 1_000_000, "autoCompactThreshold": 967_000,
-        "isAutoCompactEnabled": true, "rawMaxTokens": 1_000_000, "autocompactSource": "auto"}});
+    let grown = session("00000000-0000-4000-8000-000000000004", MB);
+    grown.catch_up(&scene, &line);
+    let mut after = scene.start("redraw after a response", &line, &grown.payload(&scene));
+    after.inputs.push(scene.payload(&grown.id, &grown.path, 150_100).to_string().into_bytes());
+    after.grows = Some(grown.path.clone());
     let shell = which("sh");
     let mut through = scene.start("the hook through the launcher", &shell, &prompt(&large));
     through.arguments = vec![launcher.into(), "longhaul-hook".into()];
@@ -41,7 +42,8 @@ pub fn run(programs: &str, floor: &str, launcher: &str, work: &str) {
         scene.start("an empty program", floor, &large_payload),
         scene.start("redraw, 1 MB", &line, &small.payload(&scene)),
         scene.start("redraw, 1 GB", &line, &large_payload),
-        scene.start("redraw for the mod, 1 GB", &line, &moved),
+        after,
+        scene.start("redraw for the mod, 1 GB", &line, &large.for_the_mod(&scene)),
         scene.start("hook UserPromptSubmit, 1 GB", &hook, &prompt(&large)),
         through,
         colon,
@@ -53,7 +55,7 @@ pub fn run(programs: &str, floor: &str, launcher: &str, work: &str) {
         println!("  {:<32} {median:7.3} ms (least {least:.3}, processor {busy:.3})", start.name);
     }
     judge(&times);
-    for start in &starts[..5] {
+    for start in &starts[..6] {
         let target = if start.program == line { Some(4096.0) } else { None };
         say(&format!("peak memory, {}", start.name), start.peak() as f64, "KiB", target);
     }
@@ -61,7 +63,7 @@ pub fn run(programs: &str, floor: &str, launcher: &str, work: &str) {
 }
 
 fn judge(times: &[Times]) {
-    let [empty, small, large, moved, hook, through, colon] = times else { return };
+    let [empty, small, large, after, moved, hook, through, colon] = times else { return };
     let over = |what: &Times, floor: &Times| what.median() / floor.median();
     let busier = |what: &Times| what.busy_ms() / empty.busy_ms();
     println!();
@@ -69,19 +71,17 @@ fn judge(times: &[Times]) {
     say("redraw, 1 GB / an empty program", over(large, empty), "times", Some(1.5));
     let apart = (over(large, small) - 1.0).abs() * 100.0;
     say("redraw, 1 GB and 1 MB apart", apart, "%", Some(10.0));
-    say("redraw for the mod / an empty program", over(moved, empty), "times", None);
+    say("redraw after a response / an empty program", over(after, empty), "times", Some(1.5));
+    say("redraw for the mod / an empty program", over(moved, empty), "times", Some(1.5));
     say("hook, 1 GB / an empty program", over(hook, empty), "times", Some(1.5));
     say("  of processor time: redraw, 1 GB", busier(large), "times", None);
+    say("  of processor time: redraw after a response", busier(after), "times", None);
     say("  of processor time: redraw for the mod", busier(moved), "times", None);
     say("  of processor time: hook, 1 GB", busier(hook), "times", None);
     say("launcher and hook / sh -c :", over(through, colon), "times", None);
     say("launcher alone (less the hook)", through.ms() - hook.ms(), "ms", None);
-    say(
-        "  of that, less sh -c : over an empty program",
-        through.ms() - hook.ms() - colon.ms() + empty.ms(),
-        "ms",
-        None,
-    );
+    say("  of processor time", through.busy_ms() - hook.busy_ms(), "ms", None);
+    say("  and sh -c : takes of it", colon.busy_ms(), "ms", None);
 }
 
 /// A figure, and whether it is at most what it should be.
@@ -109,6 +109,15 @@ impl Session {
 
     fn payload(&self, scene: &Scene) -> Value {
         scene.payload(&self.id, &self.path, 150_000)
+    }
+
+    /// As the mod asks for it.
+    fn for_the_mod(&self, scene: &Scene) -> Value {
+        let mut payload = self.payload(scene);
+        payload["longhaul"] = json!({"v": 1, "event": "step", "columns": 156, "figures": {
+            "tokens": 149_500, "output_tokens": 500, "window": 1_000_000, "autoCompactThreshold": 967_000,
+            "isAutoCompactEnabled": true, "rawMaxTokens": 1_000_000, "autocompactSource": "auto"}});
+        payload
     }
 
     /// Redraws until the transcript is measured to its end.
@@ -140,7 +149,7 @@ fn first_redraws(scene: &Scene, large: &mut Session, line: &Path) {
     times.sort_unstable();
     println!("\nthe first redraw on 1 GB, 21 times");
     say("median", times[10] as f64 / 1e6, "ms", Some(60.0));
-    say("longest", times[20] as f64 / 1e6, "ms", Some(60.0));
+    say("longest", times[20] as f64 / 1e6, "ms", None);
     say("peak memory", redraw.peak() as f64, "KiB", None);
 }
 

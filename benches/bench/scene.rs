@@ -124,7 +124,8 @@ impl Scene {
             arguments: Vec::new(),
             env: self.env(),
             dir: self.project.clone(),
-            input: input.to_string().into_bytes(),
+            inputs: vec![input.to_string().into_bytes()],
+            grows: None,
         }
     }
 }

@@ -22,16 +22,19 @@ pub struct Start {
     pub env: Vec<(String, OsString)>,
     /// Its working directory.
     pub dir: PathBuf,
-    /// Standard input.
-    pub input: Vec<u8>,
+    /// Standard input; of several, the next one each time.
+    pub inputs: Vec<Vec<u8>>,
+    /// A transcript that gets one more row before each time.
+    pub grows: Option<PathBuf>,
 }
 
 impl Start {
-    fn command(&self, program: &PathBuf, before: &[OsString]) -> (Command, PipeReader) {
+    fn command(&self, program: &PathBuf, before: &[OsString], round: usize) -> (Command, PipeReader) {
+        let input = &self.inputs[round % self.inputs.len()];
         let (reader, mut writer) = pipe().unwrap();
         // A payload fits into a pipe, so nobody has to write while the program runs.
-        assert!(self.input.len() < 60_000);
-        writer.write_all(&self.input).unwrap();
+        assert!(input.len() < 60_000);
+        writer.write_all(input).unwrap();
         let (answer, out) = pipe().unwrap();
         let mut command = Command::new(program);
         command.args(before).args(&self.arguments).env_clear().envs(self.env.clone());
@@ -41,7 +44,15 @@ impl Start {
 
     /// Runs it once: nanoseconds from the start to its end, and what it said.
     pub fn once(&self) -> (u64, String) {
-        let (mut command, mut answer) = self.command(&self.program, &[]);
+        self.run(0)
+    }
+
+    fn run(&self, round: usize) -> (u64, String) {
+        if let Some(transcript) = &self.grows {
+            let mut file = File::options().append(true).open(transcript).unwrap();
+            file.write_all(row(round).as_bytes()).unwrap();
+        }
+        let (mut command, mut answer) = self.command(&self.program, &[], round);
         let start = Instant::now();
         let mut child = command.spawn().unwrap();
         child.wait().unwrap();
@@ -57,13 +68,23 @@ impl Start {
     /// largest of all children. A child counts its parent's size at the start too; that copy is small.
     pub fn peak(&self) -> u64 {
         let own = std::env::current_exe().unwrap();
-        let (mut command, mut answer) = self.command(&own, &["peak".into(), self.program.clone().into()]);
+        let (mut command, mut answer) = self.command(&own, &["peak".into(), self.program.clone().into()], 0);
         assert!(command.status().unwrap().success());
         drop(command);
         let mut said = String::new();
         answer.read_to_string(&mut said).unwrap();
         said.lines().last().unwrap().trim().parse().unwrap()
     }
+}
+
+/// A tool's result of usual size.
+fn row(round: usize) -> String {
+    let text = "the next part of what a tool had to say, ".repeat(80);
+    format!(
+        r#"{{"parentUuid":"bench-{round}","isSidechain":false,"type":"user","uuid":"bench-{}","timestamp":"2026-12-01T00:00:00.000Z","message":{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"toolu_{round}","content":"{text}"}}]}}}}{}"#,
+        round + 1,
+        '\n'
+    )
 }
 
 /// Runs a command with this program's own input, its answer let go, and gives its peak memory in KiB.
@@ -112,7 +133,7 @@ pub fn in_turns(starts: &[Start], rounds: usize) -> Vec<Times> {
     for round in 0..rounds + 3 {
         for (start, times) in starts.iter().zip(&mut all) {
             let before = busy();
-            let (took, _) = start.once();
+            let (took, _) = start.run(round);
             if round >= 3 {
                 times.took.push(took);
                 times.busy.push(busy() - before);
