@@ -183,15 +183,17 @@ fn keep(why: Why) -> (&'static str, &'static str) {
         Why::Wrapped => ("unchanged", "the status line runs longhaul beside another command"),
         Why::Foreign => (
             "kept",
-            "the status line is somebody else's and stays; `longhaul setup --wrap-statusline` draws both",
+            "the status line is somebody else's and stays; in Claude Code 2.1.332 or later the plugin draws its row \
+             below it, elsewhere `longhaul setup --wrap-statusline` draws both",
         ),
         Why::Removed => (
             "kept",
-            "longhaul's status line was removed by hand and stays away; `longhaul setup --statusline` puts it in",
+            "longhaul's status line was taken out or declined and stays away; `longhaul setup --statusline` puts it in",
         ),
         Why::ModDraws => (
             "kept",
-            "the plugin draws the status line with no setting; `longhaul setup --statusline` puts the command in",
+            "sessions that load the plugin show the gauge with no setting; `longhaul setup --statusline` puts the \
+             command in for all others",
         ),
         Why::UnknownClient => {
             ("kept", "the client's version is not known; `longhaul setup --statusline` puts the command in")
