@@ -2,6 +2,7 @@
 
 mod explain;
 mod handoff;
+mod sample;
 mod select;
 pub mod setup;
 mod weigh;
@@ -15,7 +16,7 @@ use crate::host::Host;
 
 /// Shows how full a Claude Code session is against the wall that really ends it.
 #[derive(Debug, Parser)]
-#[command(name = "longhaul", version, about, max_term_width = 100, after_help = EXAMPLES)]
+#[command(name = "longhaul", version, max_term_width = 100, after_help = EXAMPLES)]
 pub struct Cli {
     #[command(subcommand)]
     verb: Verb,

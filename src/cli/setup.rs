@@ -7,8 +7,9 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 use owo_colors::OwoColorize as _;
 
+use super::sample;
 use crate::base::text::clean;
-use crate::host::{Host, process, terminal};
+use crate::host::{Host, terminal};
 use crate::setup::decide::Ask;
 use crate::setup::report::Report;
 use crate::setup::{self, Request};
@@ -82,26 +83,10 @@ pub fn run(args: &SetupArgs, host: &Host) -> Result<ExitCode> {
     };
     std::io::stdout().write_all(text.as_bytes()).context("could not write to standard output")?;
     if !args.json && !args.dry_run && !args.undo {
-        show_gauge(&report.programs.path);
+        sample::show_gauge(&report.programs.path, host);
+        sample::show_next(&report, host);
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// A session that has come far, as the client would describe it. It has no id, so nothing is kept of it.
-const SAMPLE: &str = r#"{"session_id":"","model":{"id":"claude-opus-5-5","display_name":"Opus 5.5"},
-    "context_window":{"context_window_size":1000000,
-    "current_usage":{"input_tokens":12,"cache_read_input_tokens":829500,"output_tokens":938}}}"#;
-
-/// Shows what the installed program draws for the sample, with this machine's settings.
-fn show_gauge(programs: &Path) {
-    let program = programs.join("longhaul-statusline");
-    let drawn = process::run(&program, &[], SAMPLE.as_bytes(), 5_000);
-    let line = drawn.ok().filter(|ran| ran.code == Some(0)).map(|ran| ran.stdout).unwrap_or_default();
-    if !line.is_empty() {
-        let mut out = std::io::stdout();
-        let _ = out.write_all(b"\nThe gauge, for a sample session under your settings:\n\n    ");
-        let _ = out.write_all(&line);
-    }
 }
 
 /// Directories whose settings may have written this environment: a client's, where one started us.

@@ -61,7 +61,8 @@ fn quoted(path: &Path, windows: bool) -> Result<String> {
     Ok(if windows { quoted_text(&text.replace('\\', "/")) } else { quoted_text(text) })
 }
 
-fn quoted_text(text: &str) -> String {
+/// A text as one word for a POSIX shell, fish included.
+pub fn quoted_text(text: &str) -> String {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"/._-:+,@".contains(&b);
     if !text.is_empty() && text.bytes().all(plain) {
         return text.to_owned();
