@@ -1,4 +1,4 @@
-//! `longhaul handoff`: for now, not to be asked again.
+//! `longhaul handoff`: whether a handoff is offered.
 
 use anyhow::{Context as _, Result, anyhow};
 
@@ -8,7 +8,7 @@ use crate::host::Host;
 use crate::store::Store;
 use crate::store::session::Slot;
 
-/// Carry a session on.
+/// Say whether a session's handoff is offered
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
 pub struct Args {
@@ -24,7 +24,7 @@ enum Verb {
                             longhaul handoff snooze --session ID --off    offers come again"
     )]
     Snooze {
-        /// The session
+        /// The session by its id, as /status and `longhaul explain` show it
         #[arg(long, value_name = "ID")]
         session: String,
         /// Take the snooze back

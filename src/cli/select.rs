@@ -19,7 +19,8 @@ use crate::store::{Store, config_dir};
 #[derive(Debug, Clone, Default, clap::Args)]
 #[group(multiple = false)]
 pub struct Selector {
-    /// A session by its id [default: the one this shell runs in, else the one open in this directory]
+    /// A session by its id, as /status shows it [default: the one this shell runs in, else the one open in this
+    /// directory]
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     /// A transcript (.jsonl) by its path
@@ -70,11 +71,13 @@ fn own_session(host: &Host) -> Result<String> {
     match (found.next(), found.next()) {
         (Some(id), None) => Ok(id),
         (Some(_), Some(_)) => {
-            bail!("several sessions are open in this directory; name one with --session ID")
+            bail!(
+                "several sessions are open in this directory; name one with --session ID, which /status shows"
+            )
         }
         _ => bail!(
-            "this shell runs in no session and none is open in this directory; name one with --session ID, \
-             --transcript FILE or --payload FILE"
+            "this shell runs in no session and none is open in this directory; name one with --session ID (as \
+             /status shows it), --transcript FILE or --payload FILE"
         ),
     }
 }

@@ -72,7 +72,7 @@ pub fn run(args: &Args, host: &Host) -> Result<()> {
     println!("  {:>2}  points", weight.points);
     println!();
     println!(
-        "Active {} of {}. Rows {}, damaged {}.",
+        "Active {} of {}. The transcript has {} rows that could be read and {} damaged.",
         hours(figures.active_ms),
         hours(figures.span_ms()),
         figures.rows,
@@ -85,7 +85,7 @@ fn verdict(reading: &Reading) -> String {
     let weight = reading.weight();
     let word = match weight.urgency {
         Urgency::Critical => "critical: hand off now",
-        Urgency::Due => "due: a handoff is due",
+        Urgency::Due => "due: time for a handoff",
         Urgency::Soon => "soon: a handoff comes nearer",
         Urgency::None => "none: nothing to do",
     };
