@@ -8,7 +8,7 @@ use crate::base::id::SessionId;
 use crate::client::figures::Figures;
 use crate::client::payload::Payload;
 use crate::client::{projects, session_file};
-use crate::gauge::gather::{Subject, Taken, learn, take};
+use crate::gauge::gather::{Subject, Taken, take};
 use crate::gauge::records::Seen;
 use crate::host::clock::Deadline;
 use crate::host::{Host, files, input};
@@ -51,10 +51,9 @@ impl Selector {
             subject.model = model.cloned();
         }
         subject.subtasks = subtasks;
-        let mut taken = take(host, store.as_ref(), &subject, BUDGET_MS);
-        if let Some(store) = &store {
-            learn(store, &subject, &mut taken);
-        }
+        // Another model or another shell's environment, asked about here, is nothing the session has.
+        subject.looks_only = true;
+        let taken = take(host, store.as_ref(), &subject, BUDGET_MS);
         Ok((subject, taken))
     }
 }
@@ -142,11 +141,9 @@ fn of_payload(host: &Host, file: &Path) -> Result<Subject> {
         model_name: payload.model_name().map(str::to_owned),
         window: payload.window(),
         used: payload.used(),
-        at_start: false,
-        cache_cold: false,
         figures: figures.filter(Figures::know_the_wall),
-        subtasks: 0,
         inside: true,
+        ..Subject::default()
     })
 }
 

@@ -47,6 +47,8 @@ pub struct Subject {
     pub subtasks: u64,
     /// Whether this process has the session's own environment.
     pub inside: bool,
+    /// Somebody asks from outside: what is kept of the session stays as it is.
+    pub looks_only: bool,
 }
 
 /// A reading, and what is kept of the session.
@@ -273,7 +275,11 @@ fn window_of(
     if let Some(window) = seen.window {
         return (window, WindowSource::Stored);
     }
-    if let Some(window) = handed.and_then(|handed| handed.figures.window).filter(|window| *window > 0) {
+    let of_this = |handed: &&Handed| {
+        handed.model.as_deref().zip(model).is_none_or(|(then, now)| models::same(then, now))
+    };
+    let told_by_client = handed.filter(of_this).and_then(|handed| handed.figures.window);
+    if let Some(window) = told_by_client.filter(|window| *window > 0) {
         return (window, WindowSource::Client);
     }
     let known = model.map(|id| models::look_up(id, false)).filter(|model| model.known || model.long);
@@ -340,7 +346,9 @@ fn keep(
     (kept, handed): (Option<&Handed>, Option<&Handed>),
     has_transcript: bool,
 ) -> bool {
-    let Some((store, id)) = store.zip(subject.session.as_ref()) else { return false };
+    let Some((store, id)) = store.filter(|_| !subject.looks_only).zip(subject.session.as_ref()) else {
+        return false;
+    };
     let mut done = true;
     if seen != before {
         done &= serde_json::to_vec(seen).is_ok_and(|bytes| store.save(id, Slot::Seen, &bytes).is_ok());

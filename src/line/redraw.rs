@@ -109,8 +109,8 @@ fn subject(host: &Host, payload: &Payload) -> Subject {
         at_start: false,
         cache_cold: payload.prompt_cache.as_ref().is_some_and(|cache| cache.warm == Some(false)),
         figures: handed.filter(crate::client::figures::Figures::know_the_wall),
-        subtasks: 0,
         inside: true,
+        ..Subject::default()
     }
 }
 

@@ -1,0 +1,127 @@
+//! `longhaul explain` and `longhaul weigh` as a person types them.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::sandbox::{Rows, SESSION, Said, Sandbox};
+
+/// What is kept of sessions, by file.
+fn kept(sandbox: &Sandbox) -> BTreeMap<String, Vec<u8>> {
+    let files = fs_err::read_dir(sandbox.state().join("gauge")).unwrap().map(Result::unwrap);
+    files.map(|file| (file.file_name().into_string().unwrap(), fs_err::read(file.path()).unwrap())).collect()
+}
+
+#[track_caller]
+fn failed(said: &Said, place: &str) {
+    assert_eq!((said.code, &*said.stdout), (1, ""), "{said:?}");
+    assert!(said.stderr.starts_with("longhaul: ") && said.stderr.contains(place), "{said:?}");
+}
+
+/// Another model, another shell's environment: asked about, they are not what the session has.
+#[test]
+fn asking_changes_nothing_that_is_kept() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.transcript(&Rows::new().turns(&[100_000, 150_000]).rows);
+    sandbox.hook(&sandbox.event("SessionStart", &json!({ "source": "startup", "model": "claude-opus-5-5" })));
+    let payload = sandbox.payload(1_000_000, Some(150_000), Some(&path));
+    sandbox.statusline(&payload);
+    let before = kept(&sandbox);
+    assert!(!before.is_empty());
+    let told =
+        sandbox.longhaul_json(&["explain", "--session", SESSION, "--model", "claude-haiku-4-5", "--json"]);
+    assert_eq!(told["wall"], json!({ "tokens": 200_000, "kind": "reactive", "source": "assumed" }));
+    let sandbox = sandbox.env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "300000");
+    assert_eq!(sandbox.explain(&payload)["wall"]["tokens"], 267_000);
+    sandbox.longhaul_json(&["weigh", "--session", SESSION, "--json"]);
+    assert_eq!(kept(&sandbox), before);
+}
+
+#[test]
+fn the_figures_of_another_model_say_nothing_of_this_ones_window() {
+    let sandbox = Sandbox::new();
+    sandbox.hook(&sandbox.event("SessionStart", &json!({ "source": "startup" })));
+    let mut handed = sandbox.payload(0, None, None);
+    handed["longhaul"] = json!({ "v": 1, "event": "start", "columns": 80, "figures": { "tokens": 5,
+        "window": 1_000_000, "autoCompactThreshold": 967_000, "isAutoCompactEnabled": true } });
+    sandbox.statusline(&handed);
+    let of = |model| sandbox.longhaul_json(&["explain", "--session", SESSION, "--model", model, "--json"]);
+    assert_eq!(of("claude-opus-5-5")["window"]["tokens"], 1_000_000);
+    let told = of("claude-haiku-4-5");
+    assert_eq!(told["window"], json!({ "tokens": 200_000, "source": "table", "clamped": null }));
+}
+
+#[test]
+fn a_session_is_found_by_the_directory_it_is_open_in() {
+    let sandbox = Sandbox::new();
+    sandbox.transcript(&Rows::new().turns(&[150_000]).rows);
+    failed(&sandbox.longhaul(&["explain"]), "--session ID");
+    let sessions = sandbox.config().join("sessions");
+    fs_err::create_dir_all(&sessions).unwrap();
+    let file = |pid: u32, session: &str| json!({ "pid": pid, "sessionId": session, "cwd": sandbox.work() });
+    // A client that was killed leaves its file.
+    fs_err::write(sessions.join("1.json"), file(u32::MAX, "gone").to_string()).unwrap();
+    fs_err::write(sessions.join("2.json"), file(std::process::id(), SESSION).to_string()).unwrap();
+    let told = sandbox.longhaul_json(&["explain", "--json"]);
+    assert_eq!((&told["session"], &told["context"]["tokens"]), (&json!(SESSION), &json!(150_000)));
+    fs_err::write(sessions.join("3.json"), file(std::process::id(), "other").to_string()).unwrap();
+    failed(&sandbox.longhaul(&["explain"]), "several sessions");
+}
+
+#[test]
+fn what_cannot_be_read_is_named() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.root.path().join("odd.json");
+    let named = file.to_str().unwrap();
+    failed(&sandbox.longhaul(&["explain", "--payload", named]), named);
+    fs_err::write(&file, "{\"model\":\n oops}").unwrap();
+    failed(&sandbox.longhaul(&["explain", "--payload", named]), "line 2 column 2");
+    fs_err::write(&file, "[1]").unwrap();
+    failed(&sandbox.longhaul(&["weigh", "--payload", named]), named);
+    failed(&sandbox.longhaul(&["weigh", "--transcript", "/none/x.jsonl"]), "/none/x.jsonl");
+    failed(
+        &sandbox.longhaul(&["weigh", "--transcript", sandbox.work().to_str().unwrap()]),
+        "not a regular file",
+    );
+    failed(&sandbox.longhaul(&["explain", "--session", "../x"]), "'../x'");
+    failed(&sandbox.longhaul(&["explain", "--session", "nobody"]), "nobody");
+    failed(&sandbox.longhaul(&["handoff", "snooze", "--session", "a b"]), "'a b'");
+    let both = ["explain", "--session", "s", "--transcript", "t"];
+    for usage in [&["explain", "--bogus"][..], &["weigh", "--subtasks", "x"], &both, &["handoff"]] {
+        let said = sandbox.longhaul(usage);
+        assert_eq!((said.code, &*said.stdout), (2, ""), "{usage:?}: {said:?}");
+    }
+}
+
+/// The shape that programs rely on.
+#[test]
+fn explain_and_weigh_keep_their_shapes() {
+    let sandbox = Sandbox::new().env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "300000");
+    let told = sandbox.explain(&sandbox.payload(1_000_000, Some(150_000), None));
+    assert_eq!(told["wall"], json!({ "tokens": 267_000, "kind": "compaction", "source": "configured" }));
+    assert_eq!(told["window"], json!({ "tokens": 1_000_000, "source": "payload", "clamped": null }));
+    assert_eq!(told["context"], json!({ "tokens": 150_000, "estimated": false }));
+    assert_eq!(
+        told["inputs"],
+        json!([{ "name": "CLAUDE_CODE_AUTO_COMPACT_WINDOW", "origin": "environment", "value": "300000",
+            "effect": "applied", "why": "window 300000" }])
+    );
+    assert!(told["evidence"].is_array() && told["warnings"] == json!([]), "{told}");
+
+    let path = sandbox.transcript(&Rows::new().turns(&[100_000, 170_000]).rows);
+    let told = sandbox.longhaul_json(&[
+        "weigh",
+        "--transcript",
+        path.to_str().unwrap(),
+        "--subtasks",
+        "5",
+        "--json",
+    ]);
+    let points: Vec<u64> =
+        told["signals"].as_array().unwrap().iter().map(|signal| signal["points"].as_u64().unwrap()).collect();
+    assert_eq!(points, [0, 1, 0, 0, 0, 0, 1], "{told}");
+    let verdict = ["points", "urgency", "gated", "headroom"].map(|key| told[key].clone());
+    assert_eq!(verdict, [json!(2), json!("soon"), json!(false), json!(97_000)]);
+    assert_eq!(told["compactions"], json!({ "auto": 0, "manual": 0, "dropped_tokens": 0 }));
+    assert_ne!(told["context"], Value::Null);
+}
