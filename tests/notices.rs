@@ -39,6 +39,42 @@ fn an_offer_comes_once_when_it_is_due() {
     assert_eq!(prompt(&sandbox), QUIET);
 }
 
+/// Facts first, in this order, and nothing that was not measured.
+#[test]
+fn a_notice_states_its_facts_in_order() {
+    let sandbox = Sandbox::new().env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "200000");
+    let rows = Rows::new().turns(&[100_000; 7]).boundary("auto", 167_400, 20_000).turns(&[140_000, 145_000]);
+    sandbox.transcript(&rows.rows);
+    let text = context(&prompt(&sandbox), "UserPromptSubmit");
+    let facts = [
+        "87 % of its wall (145k of 167k tokens)",
+        "reckoned from what is configured",
+        "replaces the conversation by a summary",
+        "Active time 0.1h in the 0.1h since it began, 9 responses, 0 tool calls",
+        "Compacted once already, 147k tokens dropped",
+        "(1) hand off now",
+        "(2) keep going",
+        "(3) do not ask again in this session",
+        "these 145k tokens with every request",
+        "22.0k tokens from here",
+        "Session 3f2a9c1e",
+        " explain --session ",
+    ];
+    let places = facts.map(|fact| text.find(fact).unwrap_or_else(|| panic!("{fact:?} is not in {text}")));
+    assert!(places.is_sorted(), "{places:?}: {text}");
+    assert!(text.len() < 1_500, "{} bytes: {text}", text.len());
+}
+
+#[test]
+fn a_refused_session_hears_why_it_is_at_its_wall() {
+    let sandbox = Sandbox::new();
+    sandbox.transcript(&Rows::new().turns(&[100_000, 138_000]).prompt("x").too_long().rows);
+    let answer = batch(&sandbox);
+    let said = "The last request was refused";
+    assert!(context(&answer, "PostToolBatch").contains(said), "{answer}");
+    assert!(answer["systemMessage"].as_str().unwrap().contains(said), "{answer}");
+}
+
 #[test]
 fn below_the_gate_nothing_is_offered() {
     assert_eq!(prompt(&at(100_000)), QUIET);

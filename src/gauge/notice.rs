@@ -84,7 +84,8 @@ pub fn decide(state: &State, moment: Moment, standing: &Standing) -> (Option<Say
     if state.tier.is_some_and(|(_, tenth)| standing.tier.1 < tenth) {
         // The context shrank: what was said belongs to a session that is no more.
         next.tier = None;
-        next.critical = false;
+        // A step back and forth inside critical is no first time.
+        next.critical &= standing.urgency == Urgency::Critical;
     }
     // The first response after a compaction makes no offer by itself.
     let settled = standing.since_compaction.is_none_or(|responses| responses > 1);
@@ -177,6 +178,14 @@ mod tests {
         assert_eq!(run(&mut state, Moment::Prompt, standing(Urgency::Soon, (4, 1), 20)), None);
         assert_eq!(run(&mut state, Moment::Prompt, standing(Urgency::Due, (4, 6), 40)), DUE);
         assert_eq!(run(&mut state, Moment::Prompt, standing(Urgency::Critical, (4, 9), 41)), CRITICAL);
+    }
+
+    #[test]
+    fn a_step_back_within_critical_is_no_first_time() {
+        let mut state = State::default();
+        assert_eq!(run(&mut state, Moment::Batch, standing(Urgency::Critical, (4, 10), 0)), CRITICAL);
+        assert_eq!(run(&mut state, Moment::Batch, standing(Urgency::Critical, (4, 9), 1)), None);
+        assert_eq!(run(&mut state, Moment::Batch, standing(Urgency::Critical, (4, 9), 16)), CRITICAL);
     }
 
     // CC#29651: nothing is offered on the strength of a compaction's own estimate, nor of one response.

@@ -56,42 +56,27 @@ pub fn notice(
     session: &SessionId,
     way: Way<'_>,
 ) -> String {
-    let figures = &reading.figures;
     let mut text = format!(
-        "[longhaul] This session stands at {}; the wall is {}. {} It has worked {} in {} with {} responses \
-         and {} tool calls.",
+        "[longhaul] This session stands at {}; the wall is {}. {}{}",
         share(reading),
         source(reading.wall.source),
         consequence(reading.wall.kind),
-        hours(figures.active_ms),
-        hours(figures.span_ms()),
-        figures.responses,
-        figures.tool_calls,
+        refusal(reading),
     );
-    let (count, dropped) = reading.compactions();
-    if count > 0 {
-        let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
-        text += &format!(" It was compacted {times} already, which dropped {} tokens.", short(dropped));
-    }
+    text += &past(reading);
     text.push('\n');
     text += &match (urgency, attended) {
-        (Urgency::Critical, _) => {
-            "What to do: bring the step at hand to a safe end, then hand off before anything else. Write a \
-             brief to a file in the project (what is built and where it runs, decisions with their reasons, \
-             state, open items, standing instructions) and tell the person to go on in a fresh session \
-             that reads it."
-                .to_owned()
-        }
+        (Urgency::Critical, _) => format!(
+            "What to do: bring the step at hand to a safe end, then hand off before anything else. Write \
+             {BRIEF}, and tell the person to go on in a fresh session that reads it."
+        ),
         (_, true) => format!(
             "What to do: finish the answer at hand, then ask the person once which of three it shall be: \
-             (1) hand off now: you write a brief to a file in the project (what is built and where it runs, \
-             decisions with their reasons, state, open items, standing instructions) and the person goes on \
-             in a fresh session that reads it; (2) keep going; (3) do not ask again in this session: then \
-             run `{} handoff snooze --session {session}`. A fresh session pays for reading the brief and \
-             the files it needs, with a cold cache; going on pays for up to {} more tokens of context and \
-             meets the wall.",
+             (1) hand off now: you write {BRIEF}, and the person goes on in a fresh session that reads it; \
+             (2) keep going; (3) do not ask again in this session: then run `{} handoff snooze --session \
+             {session}`. {}",
             way.command,
-            short(reading.weight().headroom.unwrap_or(0)),
+            price(reading),
         ),
         (_, false) => "Nobody is there to be asked; these are figures to plan by.".to_owned(),
     };
@@ -102,8 +87,50 @@ pub fn notice(
     text
 }
 
+/// What a handoff writes.
+const BRIEF: &str = "a brief to a file in the project (what is built and where it runs, decisions with their \
+                     reasons, state, open items, standing instructions)";
+
+/// What the API said last, where that was no.
+fn refusal(reading: &Reading) -> &'static str {
+    if reading.at_wall() { " The last request was refused: the prompt is too long." } else { "" }
+}
+
+/// Work done and context lost so far; nothing while the transcript is not measured to its end, since a part
+/// of a count is another count.
+fn past(reading: &Reading) -> String {
+    if !reading.has_transcript || !reading.complete {
+        return String::new();
+    }
+    let figures = &reading.figures;
+    let mut text = format!(
+        " Active time {} in the {} since it began, {} responses, {} tool calls.",
+        hours(figures.active_ms),
+        hours(figures.span_ms()),
+        figures.responses,
+        figures.tool_calls,
+    );
+    let (count, dropped) = reading.compactions();
+    if count > 0 {
+        let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
+        let lost = if dropped > 0 { format!(", {} tokens dropped", short(dropped)) } else { String::new() };
+        text += &format!(" Compacted {times} already{lost}.");
+    }
+    text
+}
+
+/// What each choice costs.
+fn price(reading: &Reading) -> String {
+    let used = reading.context.map_or_else(|| "all".to_owned(), |context| short(context.tokens));
+    let left = short(reading.weight().headroom.unwrap_or(0));
+    format!(
+        "A fresh session reads the brief and the files it needs, with a cold cache. Going on sends these \
+         {used} tokens with every request, and meets the wall {left} tokens from here."
+    )
+}
+
 /// The line for the person.
 pub fn message(reading: &Reading, urgency: Urgency) -> String {
     let word = if urgency == Urgency::Critical { "hand off now" } else { "a handoff is due" };
-    format!("longhaul: {word}, this session stands at {}", share(reading))
+    format!("longhaul: {word}, this session stands at {}.{}", share(reading), refusal(reading))
 }
