@@ -125,3 +125,43 @@ fn explain_and_weigh_keep_their_shapes() {
     assert_eq!(told["compactions"], json!({ "auto": 0, "manual": 0, "dropped_tokens": 0 }));
     assert_ne!(told["context"], Value::Null);
 }
+
+/// The last step of the arithmetic, or the line behind it that says what counts instead, ends at the wall.
+#[test]
+fn the_arithmetic_leads_to_the_wall_that_is_shown() {
+    let shown = |sandbox: &Sandbox, payload: &Value| {
+        let file = sandbox.root.path().join("p.json");
+        fs_err::write(&file, payload.to_string()).unwrap();
+        let said = sandbox.longhaul(&["explain", "--payload", file.to_str().unwrap()]);
+        assert_eq!((said.code, &*said.stderr), (0, ""));
+        let block = said.stdout.split("Arithmetic\n").nth(1).unwrap().split("\n\n").next().unwrap();
+        block.lines().last().unwrap().trim().to_owned()
+    };
+    let set = |list: &[(&str, &str)]| {
+        let sandbox = list.iter().fold(Sandbox::new(), |sandbox, (name, value)| sandbox.env(name, value));
+        shown(&sandbox, &sandbox.payload(1_000_000, None, None))
+    };
+    let percent = ("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", "50");
+    let limit = ("CLAUDE_CODE_BLOCKING_LIMIT_OVERRIDE", "300000");
+    let off = ("DISABLE_COMPACT", "1");
+    assert_eq!(set(&[]), "trigger = 980000 - 13000 = 967000");
+    assert_eq!(set(&[percent]), "with 50 %: min(trigger, 50 % of 980000) = 490000");
+    assert_eq!(set(&[percent, limit]), "not above the refusal line at 300000: 300000");
+    assert_eq!(set(&[off]), "compaction is off: refusal = 980000 - 3000 = 977000");
+    assert_eq!(set(&[off, limit]), "compaction is off, and the refusal line is set: 300000");
+
+    let sandbox = Sandbox::new();
+    let mut handed = sandbox.payload(1_000_000, None, None);
+    handed["longhaul"] = json!({ "v": 1, "event": "start", "columns": 80, "figures": { "tokens": 5,
+        "window": 1_000_000, "autoCompactThreshold": 667_000, "isAutoCompactEnabled": true,
+        "rawMaxTokens": 700_000, "autocompactSource": "experiment" } });
+    assert_eq!(
+        shown(&sandbox, &handed),
+        "the client itself says: trigger 667000 before the percentage, window 700000 from \"experiment\", \
+         so the wall is 667000"
+    );
+    let used = [50_000, 100_000, 200_000, 300_000, 400_000, 450_000, 467_000];
+    let path = sandbox.transcript(&Rows::new().turns(&used).boundary("auto", 468_102, 20_000).rows);
+    let learned = shown(&sandbox, &sandbox.payload(1_000_000, None, Some(&path)));
+    assert_eq!(learned, "a compaction fired elsewhere, so the wall is 468102");
+}

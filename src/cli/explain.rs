@@ -54,6 +54,7 @@ pub fn run(args: &Args, host: &Host) -> Result<()> {
             "context": reading.context.map(|c| json!({ "tokens": c.tokens, "estimated": c.estimated })),
             "compaction_enabled": reading.formula.enabled,
             "arithmetic": reading.formula.steps,
+            "client": reading.client,
             "inputs": inputs.collect::<Vec<Value>>(),
             "evidence": evidence::lines(reading, before),
             "warnings": warnings,

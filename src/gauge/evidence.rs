@@ -3,10 +3,10 @@
 use super::inputs::{Effect, Name};
 use super::learned::{TOLERANCE, Verdict};
 use super::reading::Reading;
-use super::wall::{Kind, Source, TRIGGER_MARGIN};
+use super::wall::{Kind, REFUSAL_MARGIN, Source, TRIGGER_MARGIN, with_percent};
 use crate::client::settings::Settings;
 
-/// The arithmetic, a line a step.
+/// The arithmetic, a line a step, and which result counts.
 pub fn arithmetic(reading: &Reading) -> Vec<String> {
     let formula = &reading.formula;
     let steps = &formula.steps;
@@ -14,25 +14,51 @@ pub fn arithmetic(reading: &Reading) -> Vec<String> {
     if let Some(explicit) = steps.explicit.filter(|_| formula.enabled) {
         lines.push(format!("explicit window {explicit}, so the window is {}", steps.window));
     }
-    lines.push(format!(
-        "effective = {} - {} kept for a response = {}",
-        steps.window, steps.reserve, steps.effective
-    ));
+    let effective = steps.effective;
+    lines.push(format!("effective = {} - {} kept for a response = {effective}", steps.window, steps.reserve));
     match (formula.wall.kind, steps.threshold) {
         (Kind::Compaction, Some(threshold)) => {
-            lines.push(format!("trigger = {} - {TRIGGER_MARGIN} = {threshold}", steps.effective));
+            lines.push(format!("trigger = {effective} - {TRIGGER_MARGIN} = {threshold}"));
             if let Some(percent) = steps.percent {
-                let wall = formula.wall.tokens;
-                lines.push(format!(
-                    "with {percent} %: min(trigger, {percent} % of {}) = {wall}",
-                    steps.effective
-                ));
+                let lowered = with_percent(threshold, percent);
+                lines.push(format!("with {percent} %: min(trigger, {percent} % of {effective}) = {lowered}"));
+            }
+            if let Some(limit) = steps.blocking {
+                lines.push(format!("not above the refusal line at {limit}: {}", formula.wall.tokens));
             }
         }
-        (Kind::Refusal, _) => lines.push(format!("compaction is off: refusal at {}", formula.wall.tokens)),
+        (Kind::Refusal, _) => lines.push(steps.blocking.map_or_else(
+            || {
+                format!(
+                    "compaction is off: refusal = {effective} - {REFUSAL_MARGIN} = {}",
+                    formula.wall.tokens
+                )
+            },
+            |limit| format!("compaction is off, and the refusal line is set: {limit}"),
+        )),
         _ => lines.push("no trigger without an explicit window: the API's own limit ends it".to_owned()),
     }
+    lines.extend(overruled(reading));
     lines
+}
+
+/// What counts instead of the formula.
+fn overruled(reading: &Reading) -> Option<String> {
+    let wall = reading.wall.tokens;
+    match (reading.wall.source, &reading.client) {
+        (Source::Client, Some(client)) => {
+            let told = match (client.enabled, client.threshold) {
+                (Some(false), _) => "compaction off".to_owned(),
+                (_, Some(threshold)) => format!("trigger {threshold} before the percentage"),
+                _ => "no trigger".to_owned(),
+            };
+            let raw = client.raw_max.map(|raw| format!(", window {raw}")).unwrap_or_default();
+            let from = client.source.as_ref().map(|from| format!(" from \"{from}\"")).unwrap_or_default();
+            Some(format!("the client itself says: {told}{raw}{from}, so the wall is {wall}"))
+        }
+        (Source::Learned, _) => Some(format!("a compaction fired elsewhere, so the wall is {wall}")),
+        _ => None,
+    }
 }
 
 /// What was seen. `before` is the wall before the inputs were last seen to change.
@@ -56,8 +82,10 @@ pub fn lines(reading: &Reading, before: Option<u64>) -> Vec<String> {
     if most > wall.saturating_add(TOLERANCE) {
         lines.push(format!("a response at {most} tokens, past the wall, and no compaction after it"));
     } else if most > 0 {
-        lines
-            .push(format!("the largest context since the last compaction was {most} tokens, below the wall"));
+        let place = if most < wall { "below" } else { "at" };
+        lines.push(format!(
+            "the largest context since the last compaction was {most} tokens, {place} the wall"
+        ));
     }
     if let Some(before) = before.filter(|before| *before != wall) {
         lines.push(if before < wall && most > before.saturating_add(TOLERANCE) {

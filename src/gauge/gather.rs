@@ -139,6 +139,7 @@ pub fn take(host: &Host, store: Option<&Store>, subject: &Subject, budget_ms: u6
         window,
         window_source,
         inputs,
+        client: valid.map(|handed| handed.figures.clone()),
         formula,
         evidence,
         interval,

@@ -5,7 +5,7 @@ use super::inputs::Inputs;
 use super::learned;
 use super::wall::{Formula, Kind, Wall};
 use super::weight::{Facts, Weight, weigh};
-use crate::base::tokens::at_least;
+use crate::client::figures::Figures;
 use crate::client::transcript;
 
 /// Where the model's window comes from.
@@ -41,7 +41,9 @@ pub struct Reading {
     pub inputs: Inputs,
     /// The formula's result.
     pub formula: Formula,
-    /// What evidence says of it.
+    /// The client's own figures, where they are of these inputs and this model.
+    pub client: Option<Figures>,
+    /// What evidence says of the formula.
     pub evidence: learned::Verdict,
     /// The newest interval, where there is one.
     pub interval: Option<learned::Interval>,
@@ -92,11 +94,7 @@ impl Reading {
 
     /// The context is above the wall, and no compaction came.
     pub fn past_wall(&self) -> bool {
-        self.context.is_some_and(|context| {
-            !context.estimated
-                && context.tokens > self.wall.tokens
-                && at_least(context.tokens, self.wall.tokens, 100)
-        })
+        self.context.is_some_and(|context| !context.estimated && context.tokens > self.wall.tokens)
     }
 
     /// Automatic compaction is switched off.

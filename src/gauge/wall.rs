@@ -15,7 +15,7 @@ const RESERVE: u64 = 20_000;
 /// Compaction fires this many tokens before the effective window ends.
 pub(super) const TRIGGER_MARGIN: u64 = 13_000;
 /// With compaction off, the client stops sending this many tokens before the effective window ends.
-const REFUSAL_MARGIN: u64 = 3_000;
+pub(super) const REFUSAL_MARGIN: u64 = 3_000;
 
 /// What happens at the wall.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
@@ -280,7 +280,7 @@ fn explicit_window(ledger: &mut Ledger<'_>, model_window: u64, off: bool) -> Opt
 
 /// The trigger with a percentage override, from the trigger without: the base is the *effective* window,
 /// and the override can only lower it.
-fn with_percent(threshold: u64, percent: f64) -> u64 {
+pub(super) fn with_percent(threshold: u64, percent: f64) -> u64 {
     let effective = threshold + TRIGGER_MARGIN;
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let share = (effective as f64 * percent / 100.0).floor() as u64;

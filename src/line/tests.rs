@@ -31,6 +31,7 @@ fn reading(used: Option<u64>) -> Reading {
         wall: formula.wall,
         formula,
         inputs,
+        client: None,
         evidence: Verdict::Silent,
         interval: None,
         context: used.map(|tokens| Context { tokens, estimated: false }),
