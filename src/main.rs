@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use longhaul::base::text::clean;
 use longhaul::cli::{self, Cli};
 use longhaul::host::Host;
 
@@ -11,7 +12,8 @@ fn main() -> ExitCode {
     match cli::run(cli, &Host::real()) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("longhaul: {error:#}");
+            // It may hold names from files and arguments.
+            eprintln!("longhaul: {}", clean(&format!("{error:#}")));
             ExitCode::FAILURE
         }
     }

@@ -165,3 +165,28 @@ fn the_arithmetic_leads_to_the_wall_that_is_shown() {
     let learned = shown(&sandbox, &sandbox.payload(1_000_000, None, Some(&path)));
     assert_eq!(learned, "a compaction fired elsewhere, so the wall is 468102");
 }
+
+#[cfg(unix)]
+#[test]
+fn a_terminal_shows_colours_unless_it_is_told_not_to() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.transcript(&Rows::new().turns(&[100_000, 960_000]).rows);
+    let told =
+        |sandbox: &Sandbox, verb: &str| sandbox.on_terminal(&[verb, "--transcript", path.to_str().unwrap()]);
+    let plain = sandbox.longhaul(&["weigh", "--transcript", path.to_str().unwrap()]).stdout;
+    assert!(!plain.contains('\u{1b}'), "a pipe takes none: {plain:?}");
+    assert!(told(&sandbox, "weigh").contains("\u{1b}[31mcritical: hand off now\u{1b}[0m"));
+    assert!(told(&sandbox, "explain").contains("\u{1b}[1m967000 tokens\u{1b}[0m"));
+    for (name, value) in [("NO_COLOR", "1"), ("TERM", "dumb")] {
+        let shown = told(&Sandbox::new().env(name, value), "explain");
+        assert!(shown.contains("967000 tokens") && !shown.contains('\u{1b}'), "{name}: {shown:?}");
+    }
+}
+
+/// Names come from files and arguments; a terminal must not act on them.
+#[test]
+fn an_error_holds_no_control_characters() {
+    let said = Sandbox::new().longhaul(&["weigh", "--transcript", "/none/\u{1b}[2J\u{7}x"]);
+    assert!(said.code == 1 && said.stderr.contains("/none/[2Jx"), "{said:?}");
+    assert!(said.stderr.trim_end().chars().all(|c| !c.is_control()), "{said:?}");
+}

@@ -142,6 +142,27 @@ impl Sandbox {
         command
     }
 
+    /// All that a command writes to a terminal, escapes and all.
+    #[cfg(unix)]
+    pub fn on_terminal(&self, args: &[&str]) -> String {
+        use std::io::Read as _;
+        let pair = portable_pty::native_pty_system().openpty(portable_pty::PtySize::default()).unwrap();
+        let mut command = portable_pty::CommandBuilder::new(program_path("longhaul"));
+        command.args(args);
+        command.env_clear();
+        for (name, value) in &self.env {
+            command.env(name, value);
+        }
+        command.cwd(self.work());
+        let mut child = pair.slave.spawn_command(command).unwrap();
+        drop(pair.slave);
+        let mut shown = Vec::new();
+        // Where the other end is gone, Linux says so by an error.
+        let _ = pair.master.try_clone_reader().unwrap().read_to_end(&mut shown);
+        child.wait().unwrap();
+        String::from_utf8(shown).unwrap()
+    }
+
     pub fn run(&self, program: &str, args: &[&str], input: &[u8]) -> Said {
         let mut child = self
             .command(program)

@@ -3,8 +3,8 @@
 use anyhow::Result;
 use serde_json::{Value, json};
 
+use super::page::{Look, Page};
 use super::select::Selector;
-use crate::base::text::clean;
 use crate::base::tokens::{percent, short};
 use crate::gauge::inputs::Effect;
 use crate::gauge::learned::Verdict;
@@ -61,7 +61,9 @@ pub fn run(args: &Args, host: &Host) -> Result<()> {
         });
         println!("{}", serde_json::to_string_pretty(&value)?);
     } else {
-        print!("{}", text(reading, session.as_deref(), before, &warnings));
+        let mut page = Page::new(host);
+        show(&mut page, reading, session.as_deref(), before, &warnings);
+        print!("{}", page.text());
     }
     Ok(())
 }
@@ -76,78 +78,69 @@ fn parts(effect: &Effect) -> (&'static str, &str) {
     }
 }
 
-fn text(reading: &Reading, session: Option<&str>, before: Option<u64>, warnings: &[String]) -> String {
-    let mut out = String::new();
-    let mut line = |text: &str| {
-        out.push_str(&clean(text));
-        out.push('\n');
-    };
+fn show(page: &mut Page, reading: &Reading, session: Option<&str>, before: Option<u64>, warnings: &[String]) {
+    summary(page, reading, session);
+    page.gap();
+    page.line(&[(Look::Strong, "Inputs")]);
+    if reading.inputs.list.is_empty() {
+        page.line(&[(Look::Plain, "  none is set")]);
+    }
+    for (input, effect) in reading.inputs.list.iter().zip(&reading.formula.effects) {
+        let (word, why) = parts(effect);
+        let value =
+            input.value.as_str().map_or_else(|| input.value.to_string(), |text| format!("\"{text}\""));
+        let set = format!("  {} = {value}", input.name.as_str());
+        page.line(&[(Look::Plain, &set), (Look::Faint, &format!("  ({})", input.origin))]);
+        page.line(&[(Look::Plain, "      "), (look(effect), word), (Look::Plain, &format!(": {why}"))]);
+    }
+    page.block("Arithmetic", Look::Plain, &evidence::arithmetic(reading));
+    page.block("Evidence", Look::Plain, &evidence::lines(reading, before));
+    page.block("Warnings", Look::Warn, warnings);
+    if matches!(reading.wall.source, Source::Assumed) && !matches!(reading.evidence, Verdict::Confirmed) {
+        page.gap();
+        let wall = short(reading.wall.tokens);
+        let doubt =
+            format!("The wall at {wall} is an assumption: no input sets it and no evidence confirms it.");
+        page.line(&[(Look::Faint, &doubt)]);
+    }
+}
+
+fn summary(page: &mut Page, reading: &Reading, session: Option<&str>) {
     let wall = &reading.wall;
     let kind = match wall.kind {
         Kind::Compaction => "compaction",
         Kind::Refusal => "refusal",
         Kind::Reactive => "reactive",
     };
-    line(&format!("Wall     {} tokens, {kind}, {}", wall.tokens, wording::source(wall.source)));
-    line(&format!("         {}", wording::consequence(wall.kind)));
+    let tokens = format!("{} tokens", wall.tokens);
+    let how = format!(", {kind}, {}", wording::source(wall.source));
+    page.line(&[(Look::Plain, "Wall     "), (Look::Strong, &tokens), (Look::Plain, &how)]);
+    page.line(&[(Look::Faint, &format!("         {}", wording::consequence(wall.kind)))]);
+    let label = (Look::Plain, "Context  ");
     match reading.context {
-        Some(context) => line(&format!(
-            "Context  {}{} tokens, {} % of the wall",
-            if context.estimated { "about " } else { "" },
-            context.tokens,
-            percent(context.tokens, wall.tokens),
-        )),
-        None => line("Context  unknown: no response yet, or no transcript to read"),
+        Some(context) => {
+            let about = if context.estimated { "about " } else { "" };
+            let share = percent(context.tokens, wall.tokens);
+            let used = format!("{about}{} tokens, {share} % of the wall", context.tokens);
+            page.line(&[label, (Look::Plain, &used)]);
+        }
+        None => page.line(&[label, (Look::Plain, "unknown: no response yet, or no transcript to read")]),
     }
     let model = reading.model.as_deref().unwrap_or("unknown");
-    line(&format!(
-        "Model    {model}, window {} tokens ({})",
-        reading.window,
-        window_source(reading.window_source)
-    ));
+    let window = window_source(reading.window_source);
+    page.line(&[(Look::Plain, &format!("Model    {model}, window {} tokens ({window})", reading.window))]);
     if let Some(session) = session {
-        line(&format!("Session  {session}"));
+        page.line(&[(Look::Plain, &format!("Session  {session}"))]);
     }
-    line("");
-    line("Inputs");
-    if reading.inputs.list.is_empty() {
-        line("  none is set");
+}
+
+fn look(effect: &Effect) -> Look {
+    match effect {
+        Effect::Applied(_) => Look::Good,
+        Effect::Clamped(_) => Look::Warn,
+        Effect::Ignored(_) => Look::Bad,
+        Effect::Overridden(_) | Effect::NoEffect(_) => Look::Faint,
     }
-    for (input, effect) in reading.inputs.list.iter().zip(&reading.formula.effects) {
-        let (word, why) = parts(effect);
-        let value =
-            input.value.as_str().map_or_else(|| input.value.to_string(), |text| format!("\"{text}\""));
-        line(&format!("  {} = {value}  ({})", input.name.as_str(), input.origin));
-        line(&format!("      {word}: {why}"));
-    }
-    line("");
-    line("Arithmetic");
-    for step in evidence::arithmetic(reading) {
-        line(&format!("  {step}"));
-    }
-    let found = evidence::lines(reading, before);
-    if !found.is_empty() {
-        line("");
-        line("Evidence");
-        for text in found {
-            line(&format!("  {text}"));
-        }
-    }
-    if !warnings.is_empty() {
-        line("");
-        line("Warnings");
-        for text in warnings {
-            line(&format!("  {text}"));
-        }
-    }
-    if matches!(wall.source, Source::Assumed) && !matches!(reading.evidence, Verdict::Confirmed) {
-        line("");
-        line(&format!(
-            "The wall at {} is an assumption: no input sets it and no evidence confirms it.",
-            short(wall.tokens)
-        ));
-    }
-    out
 }
 
 fn window_source(source: WindowSource) -> &'static str {

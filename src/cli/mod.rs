@@ -2,6 +2,7 @@
 
 mod explain;
 mod handoff;
+mod page;
 mod sample;
 mod select;
 pub mod setup;

@@ -17,6 +17,11 @@ use crate::store::Store;
 
 /// Install the programs and put the gauge on the status line
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  longhaul setup --dry-run           what it would change, and nothing else\n  \
+                        longhaul setup --wrap-statusline   somebody else's line first, longhaul's below it\n  \
+                        longhaul setup --undo              everything as it was"
+)]
 #[allow(clippy::struct_excessive_bools)] // Each is a flag that people type.
 pub struct SetupArgs {
     /// Print what would change, as a diff, and touch nothing

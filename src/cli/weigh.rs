@@ -3,11 +3,12 @@
 use anyhow::Result;
 use serde_json::json;
 
+use super::page::{Look, Page};
 use super::select::Selector;
 use crate::base::span::hours;
 use crate::base::tokens::short;
 use crate::gauge::reading::Reading;
-use crate::gauge::weight::{self, Urgency};
+use crate::gauge::weight::{self, Signal, Urgency};
 use crate::gauge::wording;
 use crate::host::Host;
 
@@ -61,27 +62,13 @@ pub fn run(args: &Args, host: &Host) -> Result<()> {
         println!("{}", serde_json::to_string_pretty(&value)?);
         return Ok(());
     }
-    println!("{}", verdict(reading));
-    println!();
-    for signal in &signals {
-        println!(
-            "  {:>2}  {:<32} {:>10}   counts at {}",
-            signal.points, signal.name, signal.value, signal.threshold
-        );
-    }
-    println!("  {:>2}  points", weight.points);
-    println!();
-    println!(
-        "Active {} of {}. The transcript has {} rows that could be read and {} damaged.",
-        hours(figures.active_ms),
-        hours(figures.span_ms()),
-        figures.rows,
-        figures.damaged
-    );
+    let mut page = Page::new(host);
+    show(&mut page, reading, &signals);
+    print!("{}", page.text());
     Ok(())
 }
 
-fn verdict(reading: &Reading) -> String {
+fn show(page: &mut Page, reading: &Reading, signals: &[Signal]) {
     let weight = reading.weight();
     let word = match weight.urgency {
         Urgency::Critical => "critical: hand off now",
@@ -92,5 +79,26 @@ fn verdict(reading: &Reading) -> String {
     let gate =
         if weight.gated { " (held back by the gate: below 62 % of the wall nothing is due)" } else { "" };
     let room = weight.headroom.map(|left| format!(", {} tokens free", short(left))).unwrap_or_default();
-    format!("{word}{gate}\nThe session stands at {}{room}.", wording::share(reading))
+    page.line(&[(Look::of(weight.urgency), word), (Look::Plain, gate)]);
+    page.line(&[(Look::Plain, &format!("The session stands at {}{room}.", wording::share(reading)))]);
+    if reading.at_wall() {
+        page.line(&[(Look::Bad, "The last request was refused: the prompt is too long.")]);
+    }
+    page.gap();
+    for signal in signals {
+        let row = format!(
+            "  {:>2}  {:<32} {:>10}   counts at {}",
+            signal.points, signal.name, signal.value, signal.threshold
+        );
+        page.line(&[(if signal.points > 0 { Look::Strong } else { Look::Faint }, &row)]);
+    }
+    page.line(&[(Look::Strong, &format!("  {:>2}  points", weight.points))]);
+    page.gap();
+    let figures = &reading.figures;
+    let (active, span) = (hours(figures.active_ms), hours(figures.span_ms()));
+    let (read, damaged) = (figures.rows, figures.damaged);
+    let rows = format!(
+        "Active {active} of {span}. The transcript has {read} rows that could be read and {damaged} damaged."
+    );
+    page.line(&[(Look::Plain, &rows)]);
 }
