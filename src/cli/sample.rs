@@ -3,9 +3,9 @@
 use std::io::Write as _;
 use std::path::Path;
 
+use crate::base::shell::word;
 use crate::base::text::clean;
 use crate::host::{Host, process, terminal};
-use crate::setup::command::quoted_text;
 use crate::setup::report::Report;
 
 /// A session that has come far, as the client would describe it. It has no id, so nothing is kept of it.
@@ -35,7 +35,7 @@ pub fn show_next(report: &Report, host: &Host) {
         && report.settings.action == "kept"
         && !host.has_env("CLAUDECODE")
     {
-        let line = format!("claude --plugin-dir {}", quoted_text(checkout));
+        let line = format!("claude --plugin-dir {}", word(checkout));
         let mut out = std::io::stdout();
         let _ = writeln!(
             out,

@@ -73,6 +73,11 @@ impl Name {
         }
     }
 
+    /// Whether it is a variable that is on or off.
+    pub fn is_switch(self) -> bool {
+        matches!(self, Self::Disable1m | Self::DisableCompact | Self::DisableAutoCompact)
+    }
+
     /// Whether it is an environment variable.
     pub fn is_env(self) -> bool {
         !matches!(
@@ -141,11 +146,6 @@ impl Inputs {
             }
         }
         Self { list }
-    }
-
-    /// The strongest occurrence of a name.
-    pub fn first(&self, name: Name) -> Option<&Input> {
-        self.list.iter().find(|input| input.name == name)
     }
 
     /// A number that stays the same as long as every input does: evidence gathered under another one says

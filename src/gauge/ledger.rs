@@ -68,7 +68,9 @@ impl<'a> Ledger<'a> {
         for (at, (effect, input)) in self.effects.into_iter().zip(list).enumerate() {
             let first = list.iter().position(|other| other.name == input.name).unwrap_or(at);
             effects.push(effect.unwrap_or_else(|| {
-                if first == at {
+                if first == at && input.name.is_switch() {
+                    Effect::NoEffect("only 1, true, yes and on switch it on".into())
+                } else if first == at {
                     Effect::NoEffect("nothing here depends on it".into())
                 } else {
                     Effect::Overridden(format!("{} stands in {}", input.name.as_str(), list[first].origin))

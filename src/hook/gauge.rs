@@ -1,6 +1,7 @@
 //! The gauge's part in each event.
 
 use super::Call;
+use crate::base::shell::word;
 use crate::base::tokens::{at_least, short};
 use crate::client::reply::Reply;
 use crate::gauge::gather::{Subject, Taken, learn, take};
@@ -155,15 +156,12 @@ fn remember(call: &Call<'_>, state: &State) -> bool {
 
 /// How longhaul is run from a shell here: the program beside this one, else by its name.
 fn command(call: &Call<'_>) -> String {
-    let beside = call.host.current_exe().map(|exe| exe.with_file_name("longhaul"));
+    let name = format!("longhaul{}", std::env::consts::EXE_SUFFIX);
+    let beside = call.host.current_exe().map(|exe| exe.with_file_name(name));
     match beside.filter(|path| path.is_file()).as_ref().and_then(|path| path.to_str()) {
-        Some(path) => quoted(path),
+        // On Windows the client's shell is a POSIX one as well, and it eats backslashes.
+        Some(path) if cfg!(windows) => word(&path.replace('\\', "/")),
+        Some(path) => word(path),
         None => "longhaul".to_owned(),
     }
-}
-
-/// One word for a POSIX shell.
-fn quoted(path: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
-    if path.chars().all(plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }

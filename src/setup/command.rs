@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
+use crate::base::shell::word;
 use crate::client::wiring::{PROGRAM, WRAPPER};
 use crate::store::Store;
 
@@ -35,7 +36,7 @@ pub fn wrapped(store: &Store) -> Result<String> {
 /// print nothing, or leave its input unread.
 pub fn wrapper_script(store: &Store, theirs: &str) -> Result<String> {
     let ours = our_program(store)?;
-    let theirs = quoted_text(theirs);
+    let theirs = word(theirs);
     Ok(format!(
         "#!/bin/sh
 # Written by `longhaul setup --wrap-statusline`; `longhaul setup --undo` puts back what was there.
@@ -58,26 +59,7 @@ fn quoted(path: &Path, windows: bool) -> Result<String> {
             path.display()
         )
     })?;
-    Ok(if windows { quoted_text(&text.replace('\\', "/")) } else { quoted_text(text) })
-}
-
-/// A text as one word for a POSIX shell, fish included.
-pub fn quoted_text(text: &str) -> String {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b"/._-:+,@".contains(&b);
-    if !text.is_empty() && text.bytes().all(plain) {
-        return text.to_owned();
-    }
-    // fish reads a backslash inside single quotes; outside of them all shells read it alike.
-    let mut out = String::from("'");
-    for c in text.chars() {
-        match c {
-            '\'' => out.push_str("'\\''"),
-            '\\' => out.push_str("'\\\\'"),
-            c => out.push(c),
-        }
-    }
-    out.push('\'');
-    out
+    Ok(if windows { word(&text.replace('\\', "/")) } else { word(text) })
 }
 
 #[cfg(test)]
@@ -106,7 +88,7 @@ mod tests {
         for text in
             ["a b", "it's", "$HOME `id` \"x\"", "a\\b", "\\", "'", "''", "*", "é~", "-n", "a\nb", "!x", ""]
         {
-            let line = format!("printf '%s|' {} end", quoted_text(text));
+            let line = format!("printf '%s|' {} end", word(text));
             let ran = crate::host::process::run(sh, &["-c", &line], b"", 10_000).unwrap();
             assert_eq!(String::from_utf8(ran.stdout).unwrap(), format!("{text}|end|"), "{line}");
         }
