@@ -52,18 +52,9 @@ pub struct Event {
     /// UserPromptSubmit: the text.
     #[serde(deserialize_with = "maybe")]
     pub prompt: Option<String>,
-    /// PreCompact, PostCompact: `auto` or `manual`.
-    #[serde(deserialize_with = "maybe")]
-    pub trigger: Option<String>,
-    /// SessionEnd: why.
-    #[serde(deserialize_with = "maybe")]
-    pub reason: Option<String>,
     /// SessionStart(resume, fork): tokens in the context, output counted.
     #[serde(deserialize_with = "count")]
     pub context_tokens: Option<u64>,
-    /// SessionStart(resume, fork): how long ago the last response came, in seconds.
-    #[serde(deserialize_with = "count")]
-    pub seconds_since_last_response: Option<u64>,
     /// SessionStart(resume, fork): the next request probably pays for the whole context.
     #[serde(deserialize_with = "maybe")]
     pub prompt_cache_likely_expired: Option<bool>,

@@ -7,8 +7,6 @@ pub struct Flags {
     pub autocompact: Option<String>,
     /// `--settings FILE-OR-JSON`.
     pub settings: Option<String>,
-    /// `--model ID`.
-    pub model: Option<String>,
     /// `--setting-sources LIST`: the scopes of files that are read, `user`, `project`, `local`.
     pub sources: Option<String>,
 }
@@ -34,7 +32,6 @@ impl Flags {
             let slot = match name {
                 "--autocompact" => &mut flags.autocompact,
                 "--settings" => &mut flags.settings,
-                "--model" => &mut flags.model,
                 "--setting-sources" => &mut flags.sources,
                 _ => continue,
             };
@@ -51,10 +48,11 @@ mod tests {
     #[test]
     fn flags_are_read_in_both_forms() {
         let list = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        let flags = Flags::read(&list("claude -p --autocompact 300000 --model=opus -- --settings x"));
+        let flags =
+            Flags::read(&list("claude -p --autocompact 300000 --setting-sources=user -- --settings x"));
         assert_eq!(
             flags,
-            Flags { autocompact: Some("300000".into()), model: Some("opus".into()), ..Flags::default() }
+            Flags { autocompact: Some("300000".into()), sources: Some("user".into()), ..Flags::default() }
         );
         assert_eq!(Flags::read(&list("claude --settings")), Flags::default());
     }

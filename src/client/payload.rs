@@ -19,9 +19,6 @@ pub struct Payload {
     /// Its working directory.
     #[serde(deserialize_with = "maybe")]
     pub cwd: Option<String>,
-    /// The client's version.
-    #[serde(deserialize_with = "maybe")]
-    pub version: Option<String>,
     /// The model, as an object or (seen in the wild) as a bare text.
     #[serde(deserialize_with = "maybe")]
     pub model: Option<Model>,

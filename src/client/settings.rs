@@ -58,12 +58,8 @@ pub struct Values {
     pub model_windows: Vec<(String, Value)>,
     /// `autoCompactEnabled` as it stands.
     pub enabled: Option<Value>,
-    /// `model`.
-    pub model: Option<String>,
     /// `statusLine.command`.
     pub status_command: Option<String>,
-    /// `disableAllHooks`.
-    pub hooks_off: Option<bool>,
     /// A key of the wrong type, for which the client drops the whole file.
     pub void: Option<&'static str>,
 }
@@ -237,14 +233,6 @@ impl Settings {
     pub fn first<'a, T>(&'a self, pick: impl Fn(&'a Values) -> Option<T>) -> Option<(T, Origin)> {
         self.scopes.iter().find_map(|scope| Some((pick(&scope.values)?, scope.origin)))
     }
-
-    /// A variable from the strongest `env` block that sets it.
-    pub fn env(&self, name: &str) -> Option<(&str, Origin)> {
-        self.first(|values| {
-            let found = values.env.iter().rev().find(|(have, _)| have == name)?;
-            Some(found.1.as_str())
-        })
-    }
 }
 
 impl Values {
@@ -263,15 +251,7 @@ impl Values {
 }
 
 /// Keys whose values are kept.
-const KEPT: [&str; 7] = [
-    "env",
-    "autoCompactWindow",
-    "autoCompactEnabled",
-    "modelSettings",
-    "model",
-    "statusLine",
-    "disableAllHooks",
-];
+const KEPT: [&str; 5] = ["env", "autoCompactWindow", "autoCompactEnabled", "modelSettings", "statusLine"];
 
 /// Keeps the known keys and steps over the rest. Of two equal keys the last one counts, as in the client.
 struct Reader;
@@ -309,11 +289,9 @@ impl<'de> Visitor<'de> for Reader {
                 "autoCompactWindow" => values.window = Some(value),
                 "autoCompactEnabled" => values.enabled = Some(value),
                 "modelSettings" => values.model_windows = model_windows(value),
-                "model" => values.model = value.as_str().map(str::to_owned),
                 "statusLine" => {
                     values.status_command = value.get("command").and_then(Value::as_str).map(str::to_owned);
                 }
-                "disableAllHooks" => values.hooks_off = value.as_bool(),
                 _ => {}
             }
         }
@@ -387,11 +365,16 @@ mod tests {
         fs_err::write(project.join(".claude/settings.json"), r#"{"env":{"X":"project"}}"#).unwrap();
         fs_err::write(project.join(".claude/settings.local.json"), "{bad").unwrap();
         let settings = Settings::load(Some(&config), Some(&project), &Flags::default());
-        assert_eq!(settings.env("X"), Some(("project", Origin::Project)));
-        assert_eq!(settings.env("Y"), Some(("user", Origin::User)));
+        let strongest = |settings: &Settings, name: &str| {
+            let text =
+                |values: &Values| values.env.iter().find(|(have, _)| have == name).map(|e| e.1.clone());
+            settings.first(text)
+        };
+        assert_eq!(strongest(&settings, "X"), Some(("project".to_owned(), Origin::Project)));
+        assert_eq!(strongest(&settings, "Y"), Some(("user".to_owned(), Origin::User)));
         assert_eq!(settings.problems.len(), 1);
         let flags = Flags { settings: Some(r#"{"env":{"X":"flag"}}"#.into()), ..Flags::default() };
         let settings = Settings::load(Some(&config), Some(&project), &flags);
-        assert_eq!(settings.env("X"), Some(("flag", Origin::CommandLine)));
+        assert_eq!(strongest(&settings, "X"), Some(("flag".to_owned(), Origin::CommandLine)));
     }
 }
