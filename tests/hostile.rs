@@ -211,6 +211,7 @@ fn a_fifo_a_device_and_a_directory_are_no_transcripts() {
     }
 }
 
+// Yeachan-Heo/oh-my-claudecode#3621.
 #[test]
 fn standard_input_that_is_never_closed_holds_nothing_up() {
     let sandbox = Sandbox::new();
@@ -255,6 +256,7 @@ fn a_state_directory_inside_the_project_is_not_used() {
     assert_eq!(fs_err::read_dir(&trap).unwrap().count(), 0);
 }
 
+#[cfg(unix)]
 #[test]
 fn everything_that_is_kept_is_private() {
     use std::os::unix::fs::PermissionsExt as _;
@@ -276,37 +278,55 @@ fn everything_that_is_kept_is_private() {
     assert!(seen >= 2);
 }
 
-// CC#84124, ccstatusline#384, CC#80708, CC#73785: copies of a slow line piled up.
+// CC#80708, CC#73785, danielmiessler/LifeOS#1998: a redraw every second, and each ended in the middle.
+#[cfg(unix)]
 #[test]
-fn a_redraw_that_is_ended_leaves_no_litter() {
+fn a_redraw_that_is_ended_is_gone_at_once_and_leaves_no_lock() {
+    use rustix::process::{Pid, Signal, kill_process};
+    use std::os::unix::process::ExitStatusExt as _;
     let sandbox = Sandbox::new();
     let path = sandbox.transcript(&Rows::new().turns(&[83_400]).rows);
     sandbox.hook(&sandbox.event("SessionStart", &json!({ "source": "startup" })));
     let payload = sandbox.payload(200_000, None, Some(&path)).to_string();
-    for _ in 0..60 {
+    for round in 0..60 {
         let mut command = sandbox.command("longhaul-statusline");
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
-        let _ = std::io::Write::write_all(&mut child.stdin.take().unwrap(), payload.as_bytes());
-        let _ = child.kill();
-        child.wait().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let _ = std::io::Write::write_all(&mut stdin, payload.as_bytes());
+        // Every other one is still waiting for the end of its input.
+        if round % 2 == 0 {
+            drop(stdin);
+            std::thread::sleep(Duration::from_micros(round * 50));
+        }
+        kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+        let start = std::time::Instant::now();
+        let status = child.wait().unwrap();
+        assert!(start.elapsed() < HANG && (status.signal() == Some(15) || status.success()), "{status}");
     }
-    let names = fs_err::read_dir(sandbox.state().join("gauge")).unwrap();
-    let names: Vec<_> = names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    let litter = names.iter().filter(|name| name.starts_with(".lh-")).count();
-    assert!(litter <= 60, "{names:?}");
-    // What a kill in the middle of a write leaves is taken away by the next session start a day later.
-    let store = longhaul::store::Store::locate(
-        &longhaul::host::Host::fixed(&[("HOME", sandbox.root.path().join("home").to_str().unwrap())], 0),
-        &[],
+    let names = || {
+        let files = fs_err::read_dir(sandbox.state().join("gauge")).unwrap();
+        files.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect::<Vec<_>>()
+    };
+    assert!(
+        names().iter().all(|name| name.starts_with(SESSION) || name.starts_with(".lh-")),
+        "{:?}",
+        names()
     );
-    store.unwrap().prune(longhaul::host::clock::now_ms() + 2 * 24 * 3_600_000, 10_000);
-    let names = fs_err::read_dir(sandbox.state().join("gauge")).unwrap();
-    let litter =
-        names.filter(|e| e.as_ref().unwrap().file_name().to_string_lossy().starts_with(".lh-")).count();
-    assert_eq!(litter, 0);
+    assert!(sandbox.statusline(&json!({ "session_id": SESSION })).stdout.contains("83.4k"));
+    // What a kill in the middle of a write leaves is taken away a day later.
+    fs_err::write(sandbox.state().join("gauge/.lh-left"), "half").unwrap();
+    let home = sandbox.root.path().join("home");
+    let host = longhaul::host::Host::fixed(&[("HOME", home.to_str().unwrap())], 0);
+    let store = longhaul::store::Store::locate(&host, &[]).unwrap();
+    let now = longhaul::host::clock::now_ms();
+    store.prune(now + 3_600_000, 10_000);
+    assert!(names().iter().any(|name| name == ".lh-left"), "another process may be writing it");
+    store.prune(now + 2 * 24 * 3_600_000, 10_000);
+    assert!(names().iter().all(|name| name.starts_with(SESSION)), "{:?}", names());
 }
 
+// CC#84124, ccstatusline#384: copies of a slow line piled up.
 #[test]
 fn twenty_redraws_at_once_all_draw() {
     let sandbox = Sandbox::new();
@@ -321,4 +341,36 @@ fn twenty_redraws_at_once_all_draw() {
             assert!(said.stdout.contains("83.4k"), "{said:?}");
         }
     });
+}
+
+// loopdive/js2#3658: work on a repository that hangs made the line vanish.
+#[cfg(unix)]
+#[test]
+fn a_repository_is_never_looked_into() {
+    let sandbox = Sandbox::new();
+    let git = sandbox.work().join(".git");
+    let made = std::process::Command::new("mkfifo").arg(&git).status().unwrap();
+    assert!(made.success());
+    let said = sandbox.statusline(&sandbox.payload(200_000, Some(100_000), None));
+    unharmed("longhaul-statusline", &said);
+    assert!(said.stdout.contains("100k/167k"), "{said:?}");
+}
+
+// cobra91/better-ccusage#54: a transcript of more than 512 MB was read whole, or not at all.
+#[cfg(unix)]
+#[test]
+fn the_end_of_a_huge_transcript_is_found_at_once() {
+    use std::io::{Seek as _, SeekFrom, Write as _};
+    let sandbox = Sandbox::new();
+    sandbox.hook(&sandbox.event("SessionStart", &json!({ "source": "startup" })));
+    let path = sandbox.transcript(&Rows::new().turns(&[10_000]).rows);
+    let end = Rows::new().turns(&[83_000, 83_400]).rows;
+    let end = end.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
+    // A hole of 600 MB takes no place on the disk, and as long to read as anything else.
+    let mut file = fs_err::OpenOptions::new().write(true).open(&path).unwrap();
+    file.seek(SeekFrom::Start(600 << 20)).unwrap();
+    file.write_all(format!("\n{end}\n").as_bytes()).unwrap();
+    let said = sandbox.statusline(&sandbox.payload(200_000, None, Some(&path)));
+    unharmed("longhaul-statusline", &said);
+    assert!(said.stdout.contains("83.4k/167k"), "{said:?}");
 }

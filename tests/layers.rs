@@ -63,6 +63,40 @@ fn arrows_run_down() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Files that may start a process: those that set up, and the one floor that can.
+const STARTERS: [&str; 4] = ["host/process.rs", "client/program.rs", "cli/setup.rs", "setup/command.rs"];
+
+/// What a source names that a redraw or a hook must have no part in.
+fn forbidden(file: &str, source: &str) -> Vec<&'static str> {
+    let starts = ["process::run(", "Command::new", "std::process::Command"];
+    let network = ["std::net", "TcpStream", "UdpSocket", "UnixStream", "ToSocketAddrs"];
+    let starts = starts.iter().filter(|_| !STARTERS.iter().any(|starter| file.ends_with(starter)));
+    starts.chain(&network).copied().filter(|name| source.contains(name)).collect()
+}
+
+// CC#84124, ccstatusline#384, ccusage/ccusage#459: a line that started processes, itself among them.
+// ticpu/ccusage-statusline-rs: a line that needed the network.
+#[test]
+fn nothing_but_setup_starts_a_process_and_nothing_opens_a_connection() {
+    fn visit(dir: &Path, found: &mut Vec<String>) {
+        for path in fs_err::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                visit(&path, found);
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                let source = fs_err::read_to_string(&path).unwrap();
+                let name = path.display().to_string();
+                found.extend(forbidden(&name, &source).iter().map(|what| format!("{name}: {what}")));
+            }
+        }
+    }
+    let mut found = Vec::new();
+    for door in ["src", "hooks", "statusline", "monitors"] {
+        visit(&Path::new(env!("CARGO_MANIFEST_DIR")).join(door), &mut found);
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+    assert_eq!(forbidden("src/line/mod.rs", "process::run(a); std::net::x"), ["process::run(", "std::net"]);
+}
+
 #[test]
 fn a_wrong_arrow_is_seen() {
     assert_eq!(wrong_arrows("gauge", "use crate::client::event::Event;\nuse crate::gauge::x;"), [""; 0]);

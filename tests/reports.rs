@@ -51,7 +51,7 @@ fn a_200k_session_is_measured_against_its_trigger() {
     shows(&Sandbox::new(), 200_000, 156_000, "93% 156k/167k");
 }
 
-// CC#62210; sirmalloc/ccstatusline#389; CC#93901.
+// CC#62210; sirmalloc/ccstatusline#389 and #390; CC#93901.
 #[test]
 fn a_window_in_settings_moves_the_wall() {
     let with = |window: u64| Sandbox::new().settings(&json!({ "autoCompactWindow": window }));
@@ -217,7 +217,7 @@ fn an_unconfirmed_wall_is_called_assumed() {
     shows(&Sandbox::new(), 200_000, 122_000, "assumed");
 }
 
-// CC#58268, CC#86785, CC#19669, ccstatusline PR 524: zero or the old value after /compact.
+// CC#58268, CC#86785, CC#19669, ccstatusline#524: zero or the old value after /compact.
 #[test]
 fn after_a_compaction_its_own_estimate_is_shown() {
     let sandbox = Sandbox::new();
@@ -279,7 +279,7 @@ fn a_synthetic_row_is_no_response() {
     assert!(shown.contains("83.4k/167k"), "{shown}");
 }
 
-// CC#91775, ccstatusline#549: one response over several rows was counted once a row.
+// CC#91775, ccstatusline#549 and #462, titeya/dms-claudecode#52: one response over several rows was counted once a row.
 #[test]
 fn a_response_over_several_rows_is_counted_once() {
     let sandbox = Sandbox::new();
@@ -293,7 +293,7 @@ fn a_response_over_several_rows_is_counted_once() {
     assert_eq!((&told["responses"], &told["context"]["tokens"]), (&json!(1), &json!(1_217)));
 }
 
-// git-ai-project/git-ai#2268, letta-ai/letta-code#3580, CC#62851, better-ccusage#54.
+// git-ai-project/git-ai#2268, letta-ai/letta-code#3580, NousResearch/hermes-agent#1193, CC#62851.
 #[test]
 fn damaged_rows_are_counted_and_block_nothing() {
     let sandbox = Sandbox::new();

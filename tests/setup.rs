@@ -230,6 +230,7 @@ fn the_command_outlives_versions_and_the_programs_themselves() {
     assert_eq!((code, text.as_str()), (Some(0), "longhaul is not installed here\n"));
 }
 
+// EveryInc/compound-engineering-plugin#130: an update renamed what settings called.
 #[test]
 fn a_command_of_an_older_longhaul_is_brought_up_to_date_and_keeps_its_neighbours() {
     let mut machine = Machine::new();
