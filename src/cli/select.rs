@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, anyhow, bail};
 
 use crate::base::id::SessionId;
-use crate::client::figures::Figures;
 use crate::client::payload::Payload;
 use crate::client::{projects, session_file};
 use crate::gauge::gather::{Subject, Taken, take};
@@ -131,20 +130,9 @@ fn of_payload(host: &Host, file: &Path) -> Result<Subject> {
     }
     let payload = Payload::parse(&bytes)
         .ok_or_else(|| anyhow!("the payload {name} is no JSON object, as a status line command is given"))?;
-    let absolute = |text: &str| Some(PathBuf::from(text)).filter(|path| path.is_absolute());
-    let figures = payload.longhaul.as_ref().and_then(|handed| handed.figures.clone());
-    Ok(Subject {
-        session: payload.session_id.as_deref().and_then(SessionId::parse),
-        transcript: payload.transcript_path.as_deref().and_then(absolute),
-        project: payload.project_dir().and_then(absolute).or_else(|| host.current_dir()),
-        model: payload.model_id().map(str::to_owned),
-        model_name: payload.model_name().map(str::to_owned),
-        window: payload.window(),
-        used: payload.used(),
-        figures: figures.filter(Figures::know_the_wall),
-        inside: true,
-        ..Subject::default()
-    })
+    let stated = Subject::stated(&payload);
+    let project = stated.project.or_else(|| host.current_dir());
+    Ok(Subject { project, ..stated })
 }
 
 fn seen(store: Option<&Store>, id: &SessionId) -> Option<Seen> {

@@ -11,6 +11,7 @@ use super::wall;
 use crate::base::id::SessionId;
 use crate::client::figures::Figures;
 use crate::client::flags::Flags;
+use crate::client::payload::Payload;
 use crate::client::settings::{Origin, Scope, Settings, Values};
 use crate::client::transcript::{self, Advance, Progress, Tail, tail};
 use crate::client::{models, session_file};
@@ -35,10 +36,10 @@ pub struct Subject {
     pub model_name: Option<String>,
     /// The model's window in tokens, as the client states it now.
     pub window: Option<u64>,
-    /// Tokens in use, as a payload or a session start states them now.
+    /// Tokens in use, as a payload states them now.
     pub used: Option<u64>,
-    /// It is a session start that states them: nobody will state them again.
-    pub at_start: bool,
+    /// Tokens in use, as a session start states them: nobody will state them again.
+    pub used_at_start: Option<u64>,
     /// The next request pays for the whole context again.
     pub cache_cold: bool,
     /// The client's own figures, handed over just now.
@@ -51,6 +52,28 @@ pub struct Subject {
     pub looks_only: bool,
 }
 
+impl Subject {
+    /// What a payload states of the session whose environment this process has.
+    pub fn stated(payload: &Payload) -> Self {
+        let path = |text: &str| Some(PathBuf::from(text)).filter(|path| path.is_absolute());
+        let handed = payload.longhaul.as_ref().and_then(|handed| handed.figures.as_ref());
+        let told_by_client = || handed?.window.filter(|window| *window > 0);
+        Self {
+            session: payload.session_id.as_deref().and_then(SessionId::parse),
+            transcript: payload.transcript_path.as_deref().and_then(path),
+            project: payload.project_dir().and_then(path),
+            model: payload.model_id().map(str::to_owned),
+            model_name: payload.model_name().map(str::to_owned),
+            window: payload.window().or_else(told_by_client),
+            used: payload.used(),
+            cache_cold: payload.prompt_cache.as_ref().is_some_and(|cache| cache.warm == Some(false)),
+            figures: handed.filter(|figures| figures.know_the_wall()).cloned(),
+            inside: true,
+            ..Self::default()
+        }
+    }
+}
+
 /// A reading, and what is kept of the session.
 #[derive(Debug, Clone)]
 pub struct Taken {
@@ -60,8 +83,6 @@ pub struct Taken {
     pub seen: Seen,
     /// Settings files that could not be read, and other things worth a warning.
     pub settings: Settings,
-    /// Whether the records could be written.
-    pub kept: bool,
 }
 
 /// The part of a transcript that is looked at when the whole cannot be caught up with in time, in bytes.
@@ -152,8 +173,8 @@ pub fn take(host: &Host, store: Option<&Store>, subject: &Subject, budget_ms: u6
         subtasks: subject.subtasks,
     };
     let figures = (kept_figures.as_ref(), handed.as_ref());
-    let kept = keep(store, subject, (&before, &seen), figures, measured.found);
-    Taken { reading, seen, settings, kept }
+    keep(store, subject, (&before, &seen), figures, measured.found);
+    Taken { reading, seen, settings }
 }
 
 /// Takes over what the caller states.
@@ -169,8 +190,8 @@ fn note(seen: &mut Seen, subject: &Subject, now: i64) {
     seen.window = subject.window.or(seen.window);
     seen.transcript = subject.transcript.as_ref().and_then(text).or(seen.transcript.take());
     seen.project = subject.project.as_ref().and_then(text).or(seen.project.take());
-    if subject.at_start && subject.used.is_some() {
-        seen.used = subject.used;
+    if subject.used_at_start.is_some() {
+        seen.used = subject.used_at_start;
         seen.used_at_ms = now;
     }
 }
@@ -327,7 +348,7 @@ fn candidates(
     let stated = seen.used.map(|tokens| Stamped { tokens, at_ms: seen.used_at_ms });
     Candidates {
         client: subject.figures.as_ref().and_then(Figures::used),
-        payload: if subject.at_start { None } else { subject.used },
+        payload: subject.used,
         kept: last.or(stated),
         told: Told {
             tokens: told.context.as_ref().map(|context| context.tokens),
@@ -339,30 +360,30 @@ fn candidates(
     }
 }
 
-/// Writes what changed. False where it could not be written.
+/// Writes what changed. What cannot be written is reckoned again the next time.
 fn keep(
     store: Option<&Store>,
     subject: &Subject,
     (before, seen): (&Seen, &Seen),
     (kept, handed): (Option<&Handed>, Option<&Handed>),
     has_transcript: bool,
-) -> bool {
+) {
     let Some((store, id)) = store.filter(|_| !subject.looks_only).zip(subject.session.as_ref()) else {
-        return false;
+        return;
     };
-    let mut done = true;
-    if seen != before {
-        done &= serde_json::to_vec(seen).is_ok_and(|bytes| store.save(id, Slot::Seen, &bytes).is_ok());
+    if seen != before
+        && let Ok(bytes) = serde_json::to_vec(seen)
+    {
+        let _ = store.save(id, Slot::Seen, &bytes);
     }
     // The counts stand in the transcript too: for them alone nothing is written.
     let same = match (kept, handed) {
         (Some(kept), Some(handed)) if has_transcript => kept.without_counts() == handed.without_counts(),
         _ => kept == handed,
     };
-    if !same {
-        done &= serde_json::to_vec(&handed).is_ok_and(|bytes| store.save(id, Slot::Client, &bytes).is_ok());
+    if !same && let Ok(bytes) = serde_json::to_vec(&handed) {
+        let _ = store.save(id, Slot::Client, &bytes);
     }
-    done
 }
 
 /// Keeps what the session's last automatic compaction proved, for later sessions under the same inputs.

@@ -21,14 +21,13 @@ const PRUNE: usize = 500;
 const COSTLY: u64 = 100_000;
 
 impl Call<'_> {
-    fn take(&self, used: Option<u64>, budget_ms: u64) -> (Subject, Taken) {
+    fn take(&self, used_at_start: Option<u64>, budget_ms: u64) -> (Subject, Taken) {
         let subject = Subject {
             session: Some(self.session.clone()),
             transcript: self.event.transcript_path.as_ref().map(Into::into),
             project: self.project.clone(),
             model: self.event.model.clone().filter(|model| !model.is_empty()),
-            used,
-            at_start: used.is_some(),
+            used_at_start,
             inside: true,
             ..Subject::default()
         };
@@ -40,8 +39,8 @@ impl Call<'_> {
     }
 
     /// Takes a reading, and keeps what it teaches.
-    fn observe(&self, used: Option<u64>, budget_ms: u64) -> Taken {
-        let (subject, mut taken) = self.take(used, budget_ms);
+    fn observe(&self, used_at_start: Option<u64>, budget_ms: u64) -> Taken {
+        let (subject, mut taken) = self.take(used_at_start, budget_ms);
         if let Some(store) = &self.store {
             learn(store, &subject, &mut taken);
         }

@@ -1,6 +1,6 @@
 //! A redraw, from the payload on standard input to what is printed.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Serialize;
 
@@ -95,23 +95,11 @@ fn width(host: &Host, stated: Option<u64>) -> usize {
 }
 
 fn subject(host: &Host, payload: &Payload) -> Subject {
-    let session = payload.session_id.clone().or_else(|| host.env("CLAUDE_CODE_SESSION_ID"));
-    let path = |text: &str| Some(PathBuf::from(text)).filter(|path| path.is_absolute());
-    let handed = payload.longhaul.as_ref().and_then(|handed| handed.figures.clone());
-    Subject {
-        session: session.as_deref().and_then(SessionId::parse),
-        transcript: payload.transcript_path.as_deref().and_then(path),
-        project: payload.project_dir().and_then(path).or_else(|| host.env_path("CLAUDE_PROJECT_DIR")),
-        model: payload.model_id().map(str::to_owned),
-        model_name: payload.model_name().map(str::to_owned),
-        window: payload.window().or_else(|| handed.as_ref()?.window.filter(|window| *window > 0)),
-        used: payload.used(),
-        at_start: false,
-        cache_cold: payload.prompt_cache.as_ref().is_some_and(|cache| cache.warm == Some(false)),
-        figures: handed.filter(crate::client::figures::Figures::know_the_wall),
-        inside: true,
-        ..Subject::default()
-    }
+    let stated = Subject::stated(payload);
+    // Only where none is stated: a text that is no id is not this session's.
+    let own = || SessionId::parse(&host.env("CLAUDE_CODE_SESSION_ID")?);
+    let session = if payload.session_id.is_some() { stated.session } else { own() };
+    Subject { session, project: stated.project.or_else(|| host.env_path("CLAUDE_PROJECT_DIR")), ..stated }
 }
 
 /// Directories whose files somebody else may have written.
