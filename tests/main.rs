@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods)] // Tests start programs and watch the clock.
 
 mod commands;
+mod damage;
 mod handover;
 mod hostile;
 mod layers;

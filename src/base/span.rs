@@ -7,7 +7,7 @@ pub const MINUTE_MS: i64 = 60_000;
 
 /// Hours as shown on a status line: `0.1h`, `6.1h`, `12h`.
 pub fn hours(ms: i64) -> String {
-    let tenths = (ms.max(0) + HOUR_MS / 20) / (HOUR_MS / 10);
+    let tenths = ms.max(0).saturating_add(HOUR_MS / 20) / (HOUR_MS / 10);
     if tenths < 100 { format!("{}.{}h", tenths / 10, tenths % 10) } else { format!("{}h", tenths / 10) }
 }
 
@@ -31,6 +31,7 @@ mod tests {
         assert_eq!(hours(0), "0.0h");
         assert_eq!(hours(12 * HOUR_MS), "12h");
         assert_eq!(hours(-5), "0.0h");
+        assert!(hours(i64::MAX).ends_with('h'));
     }
 
     #[test]

@@ -3,6 +3,10 @@
 /// Percents that mean something: yellow, red, critical, full. A shown percent is never rounded up to one.
 pub const LINES: [u64; 4] = [62, 85, 95, 100];
 
+/// No context, window or usage comes near this; a larger figure is damage or a bad joke, and counts as not
+/// told. Sums of a few such counts fit every integer that holds them.
+pub const MOST: u64 = 1_000_000_000;
+
 /// A count as people read it: `28.8k`, `831k`, `1.02M`.
 ///
 /// ```

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::lenient::{count, maybe};
+use crate::base::tokens::MOST;
 
 /// What the mod puts under `longhaul` in the payload.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -65,7 +66,7 @@ impl Figures {
     /// Tokens in use: input side and output. `None` before the first response.
     pub fn used(&self) -> Option<u64> {
         let used = self.tokens?.saturating_add(self.output_tokens.unwrap_or(0));
-        (used > 0).then_some(used)
+        (1..=MOST).contains(&used).then_some(used)
     }
 
     /// Whether the figures say anything about the wall.

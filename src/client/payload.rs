@@ -5,6 +5,7 @@ use serde::Deserialize;
 
 use super::figures::Handed;
 use super::lenient::{count, maybe, object};
+use crate::base::tokens::MOST;
 
 /// The payload. Every field may be absent, null or of another type.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -109,7 +110,7 @@ impl Usage {
             self.output_tokens,
         ];
         let sum = parts.iter().flatten().fold(0_u64, |sum, part| sum.saturating_add(*part));
-        (sum > 0).then_some(sum)
+        (1..=MOST).contains(&sum).then_some(sum)
     }
 }
 

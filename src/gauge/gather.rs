@@ -294,7 +294,7 @@ fn window_of(
     if let Some(window) = subject.window {
         return (window, WindowSource::Payload);
     }
-    if let Some(window) = seen.window {
+    if let Some(window) = seen.window.filter(|window| *window > 0) {
         return (window, WindowSource::Stored);
     }
     let of_this = |handed: &&Handed| {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::client::figures::Figures;
+use crate::client::lenient::count;
 
 /// What hooks and the status line saw.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -13,12 +14,14 @@ pub struct Seen {
     /// The model's name for people.
     pub model_name: Option<String>,
     /// The model's window in tokens, as the client stated it.
+    #[serde(deserialize_with = "count")]
     pub window: Option<u64>,
     /// The transcript's path.
     pub transcript: Option<String>,
     /// The directory the session was started in.
     pub project: Option<String>,
     /// The count that the last session start stated, in tokens.
+    #[serde(deserialize_with = "count")]
     pub used: Option<u64>,
     /// When, epoch ms.
     pub used_at_ms: i64,
@@ -33,8 +36,10 @@ pub struct Seen {
     /// When they were last seen to change, epoch ms; 0: never.
     pub inputs_changed_ms: i64,
     /// The wall as it was reckoned last, in tokens.
+    #[serde(deserialize_with = "count")]
     pub wall: Option<u64>,
     /// The wall before the inputs were last seen to change, in tokens.
+    #[serde(deserialize_with = "count")]
     pub wall_before: Option<u64>,
     /// The boundary up to which lessons were kept, epoch ms.
     pub learned_at_ms: i64,

@@ -6,6 +6,7 @@ use std::io;
 use serde::{Deserialize, Serialize};
 
 use super::{Store, atomic, lock};
+use crate::base::tokens::MOST as MOST_TOKENS;
 use crate::host::files;
 
 /// One interval: the trigger lies in `(low, pre]` tokens.
@@ -39,7 +40,9 @@ const MOST: usize = 200;
 impl Store {
     /// What was learned for a model under these inputs, the newest.
     pub fn lesson(&self, model: &str, fingerprint: u64) -> Option<Lesson> {
-        let mine = |lesson: &Lesson| lesson.model == model && lesson.fingerprint == fingerprint;
+        let sane = |lesson: &Lesson| (1..=MOST_TOKENS).contains(&lesson.pre);
+        let mine =
+            |lesson: &Lesson| lesson.model == model && lesson.fingerprint == fingerprint && sane(lesson);
         self.lessons().ok()?.lessons.into_iter().filter(mine).max_by_key(|lesson| lesson.at_ms)
     }
 

@@ -21,7 +21,8 @@ impl Tally {
         figures.max_since_boundary = 0;
         figures.refused = false;
         figures.context_at = row.at_ms.or(figures.context_at);
-        if compact.auto && self.since.responses >= TEACHING_RESPONSES {
+        // One that does not say at which count it came proves nothing.
+        if compact.auto && compact.pre > 0 && self.since.responses >= TEACHING_RESPONSES {
             self.figures.interval = Some(Interval {
                 low: self.since.answered,
                 pre: compact.pre,

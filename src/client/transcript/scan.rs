@@ -9,6 +9,8 @@
 
 use memchr::memchr;
 
+use crate::base::tokens::MOST;
+
 /// A place in one line's bytes.
 #[derive(Debug, Clone)]
 pub struct Cursor<'a> {
@@ -113,14 +115,14 @@ impl<'a> Cursor<'a> {
         Ok(self.skip()? == b"true")
     }
 
-    /// A count: 0 for what is no number or below 0, [`u64::MAX`] for what is too large.
+    /// A count: 0 for what is none.
     pub fn count(&mut self) -> Result<u64, Damaged> {
         Ok(self.maybe_count()?.unwrap_or(0))
     }
 
-    /// A count, or `None` for what is no number.
+    /// A count, 0 for what is below 0; `None` for what is no number or larger than any count.
     pub fn maybe_count(&mut self) -> Result<Option<u64>, Damaged> {
-        Ok(number(self.skip()?))
+        Ok(number(self.skip()?).filter(|count| *count <= MOST))
     }
 
     /// Steps past a value and gives its bytes.
@@ -241,7 +243,7 @@ fn number(bytes: &[u8]) -> Option<u64> {
         return Some(n);
     }
     let float: f64 = text.parse().ok()?;
-    // A cast from a float saturates; a count that large is refused by whoever reads it.
+    // A cast from a float saturates.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     Some(float as u64)
 }
@@ -305,8 +307,10 @@ mod tests {
         assert_eq!(count("42"), Some(42));
         assert_eq!(count("-1"), Some(0));
         assert_eq!(count("1e3"), Some(1000));
-        assert_eq!(count("1e300"), Some(u64::MAX));
-        assert_eq!(count("99999999999999999999999"), Some(u64::MAX));
+        assert_eq!(count("1000000000"), Some(MOST));
+        for absurd in ["1e300", "1e999", "99999999999999999999999", "9223372036854775808", "1000000001"] {
+            assert_eq!(count(absurd), None, "{absurd}");
+        }
         assert_eq!(count("null"), None);
         assert_eq!(count("\"42\""), None);
     }

@@ -20,6 +20,7 @@ use super::message::{Message, Usage};
 use super::notes::Attachment;
 use super::row::{Kind, Parent, Row};
 use super::texts::plain;
+use crate::base::tokens::MOST;
 
 /// Names of models that are told apart; the last place is shared by any more.
 const MODELS_MAX: usize = 16;
@@ -169,7 +170,7 @@ impl Tally {
             }
         }
         let total = message.usage.map_or(0, Usage::total);
-        let Some(total) = Some(clamp(total)).filter(|total| *total > 0) else {
+        let Some(total) = Some(total).filter(|total| (1..=MOST).contains(total)).map(clamp) else {
             self.move_to(before, row.at_ms);
             return before;
         };
@@ -199,7 +200,8 @@ impl Tally {
     fn answered(&mut self, asked: Mark) {
         if let Some(tokens) = asked.tokens.filter(|_| !asked.estimated).map(u64::from) {
             self.since.answered = self.since.answered.max(tokens);
-            let above = self.figures.interval.as_ref().is_some_and(|i| tokens > i.pre + INTERVAL_SLACK);
+            let above =
+                self.figures.interval.as_ref().is_some_and(|i| tokens > i.pre.saturating_add(INTERVAL_SLACK));
             self.overruled |= above && self.is_of_interval(asked.model);
         }
     }
@@ -249,7 +251,8 @@ impl Tally {
             after_compaction: self.mark.estimated,
         });
         if let Some(interval) = &mut figures.interval {
-            interval.discarded = self.overruled || self.since.same_model > interval.pre + INTERVAL_SLACK;
+            let bound = interval.pre.saturating_add(INTERVAL_SLACK);
+            interval.discarded = self.overruled || self.since.same_model > bound;
         }
         figures
     }
