@@ -65,3 +65,25 @@ fn a_compaction_without_its_count_teaches_no_wall() {
     let said = sandbox.statusline(&sandbox.payload(200_000, None, Some(&path)));
     assert!(shown(&said).contains("~20.0k/167k"), "{said:?}");
 }
+
+/// A prompt cut within an emoji, a number that no float holds: the event, the payload are still heard.
+#[test]
+fn one_odd_field_takes_no_other_with_it() {
+    let sandbox = Sandbox::new();
+    sandbox.transcript(&Rows::new().turns(&[950_000, 960_000]).rows);
+    let deep = "[".repeat(200) + &"]".repeat(200);
+    for odd in ["\"\\ud83d\"", "1e999", &deep, "{\"id\":\"\\udc00\"}"] {
+        let payload = sandbox.payload(200_000, Some(100_000), None).to_string();
+        for field in ["version", "cwd", "prompt_cache", "longhaul", "model"] {
+            let payload =
+                format!("{{\"{field}\":{odd},{}", payload.replace("\"model\":", "\"m\":").split_off(1));
+            let said = sandbox.run("longhaul-statusline", &[], payload.as_bytes());
+            assert!(said.stdout.contains("100k/"), "{field} {odd}: {said:?}");
+        }
+        let event = sandbox.event("UserPromptSubmit", &json!({})).to_string();
+        let event = format!("{{\"prompt\":{odd},{}", &event[1..]);
+        let said = sandbox.run("longhaul-hook", &[], event.as_bytes());
+        assert!(shown(&said).contains("hand off now"), "{odd}: {said:?}");
+        fs_err::remove_dir_all(sandbox.state()).unwrap();
+    }
+}

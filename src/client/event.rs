@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 
-use super::lenient::{count, maybe, object};
+use super::lenient::{beginning, count, maybe, name, object};
 
 /// Which event it is. Only those that something listens to have a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,28 +29,28 @@ pub enum Kind {
 #[serde(default)]
 pub struct Event {
     /// The event's name.
-    #[serde(deserialize_with = "maybe")]
+    #[serde(deserialize_with = "name")]
     pub hook_event_name: Option<String>,
     /// The session.
-    #[serde(deserialize_with = "maybe")]
+    #[serde(deserialize_with = "name")]
     pub session_id: Option<String>,
     /// Its transcript.
-    #[serde(deserialize_with = "maybe")]
+    #[serde(deserialize_with = "name")]
     pub transcript_path: Option<String>,
     /// Its working directory.
-    #[serde(deserialize_with = "maybe")]
+    #[serde(deserialize_with = "name")]
     pub cwd: Option<String>,
     /// Present inside a subagent.
-    #[serde(deserialize_with = "maybe")]
+    #[serde(deserialize_with = "name")]
     pub agent_id: Option<String>,
     /// SessionStart: startup, resume, clear, compact, fork. UserPromptSubmit: mostly absent.
-    #[serde(deserialize_with = "maybe")]
+    #[serde(deserialize_with = "name")]
     pub source: Option<String>,
     /// SessionStart: the model's id, where given.
-    #[serde(deserialize_with = "maybe")]
+    #[serde(deserialize_with = "name")]
     pub model: Option<String>,
-    /// UserPromptSubmit: the text.
-    #[serde(deserialize_with = "maybe")]
+    /// UserPromptSubmit: how the text begins.
+    #[serde(deserialize_with = "beginning")]
     pub prompt: Option<String>,
     /// SessionStart(resume, fork): tokens in the context, output counted.
     #[serde(deserialize_with = "count")]

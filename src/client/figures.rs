@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::lenient::{count, maybe};
+use super::lenient::{count, maybe, name};
 use crate::base::tokens::MOST;
 
 /// What the mod puts under `longhaul` in the payload.
@@ -13,7 +13,7 @@ pub struct Handed {
     #[serde(deserialize_with = "count")]
     pub v: Option<u64>,
     /// `start`, `step`, `measure` or `stream`.
-    #[serde(deserialize_with = "maybe")]
+    #[serde(deserialize_with = "name")]
     pub event: Option<String>,
     /// Usable width in cells, as it is.
     #[serde(deserialize_with = "count")]
@@ -56,7 +56,7 @@ pub struct Figures {
     /// Where that window comes from; `auto` with compaction on marks a model without a trigger.
     #[serde(
         rename = "autocompactSource",
-        deserialize_with = "maybe",
+        deserialize_with = "name",
         skip_serializing_if = "Option::is_none"
     )]
     pub source: Option<String>,

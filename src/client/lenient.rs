@@ -1,9 +1,15 @@
 //! Fields that come and go: absent, null, or of another type than last month. None of it is an error.
 
-use serde::de::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::base::tokens::MOST;
+
+/// Bytes of the longest name or path.
+const NAME_MOST: usize = 4096;
+/// Bytes of a long text that are looked at.
+const BEGINNING: usize = 4096;
 
 /// Reads a JSON object, with or without a byte order mark; anything else is nothing.
 pub fn object<T: for<'a> Deserialize<'a>>(bytes: &[u8]) -> Option<T> {
@@ -11,19 +17,41 @@ pub fn object<T: for<'a> Deserialize<'a>>(bytes: &[u8]) -> Option<T> {
     bytes.starts_with(b"{").then(|| serde_json::from_slice(bytes).ok())?
 }
 
-/// A value of the expected type, or nothing.
+/// A value of the expected type, or nothing: whatever is wrong inside of it (another type, a number no float
+/// holds, half a surrogate, endless nesting) stays inside.
 pub fn maybe<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
     T: for<'a> Deserialize<'a>,
 {
-    let value = Value::deserialize(deserializer)?;
-    Ok(serde_json::from_value(value).ok())
+    let value = <&RawValue>::deserialize(deserializer)?;
+    Ok(serde_json::from_str(value.get()).ok())
+}
+
+/// A name or a path. Longer than any that a system takes, it is none.
+pub fn name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let value = <&RawValue>::deserialize(deserializer)?.get();
+    // An escape takes up to six bytes for one.
+    let text =
+        if value.len() <= 6 * NAME_MOST + 2 { serde_json::from_str::<String>(value).ok() } else { None };
+    Ok(text.filter(|text| text.len() <= NAME_MOST))
+}
+
+/// The beginning of a text that may be long, for a look at how it starts.
+pub fn beginning<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let value = <&RawValue>::deserialize(deserializer)?.get();
+    if value.len() <= BEGINNING {
+        return Ok(serde_json::from_str(value).ok());
+    }
+    // A cut can fall within a character or an escape, of which the longest has twelve bytes.
+    let cuts = (BEGINNING - 12..BEGINNING).rev().filter_map(|at| value.get(..at));
+    Ok(cuts.filter(|_| value.starts_with('"')).find_map(|cut| serde_json::from_str(&format!("{cut}\"")).ok()))
 }
 
 /// A count: a whole number from 0 to [`MOST`]. A float is cut to a whole one, anything else is nothing.
 pub fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    Ok(as_count(&Value::deserialize(deserializer)?))
+    let value = maybe::<D, Value>(deserializer)?;
+    Ok(value.as_ref().and_then(as_count))
 }
 
 /// See [`count`].
@@ -40,6 +68,58 @@ pub fn as_count(value: &Value) -> Option<u64> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[derive(Debug, Default, Deserialize)]
+    #[serde(default)]
+    struct Odd {
+        #[serde(deserialize_with = "maybe")]
+        switch: Option<bool>,
+        #[serde(deserialize_with = "name")]
+        name: Option<String>,
+        #[serde(deserialize_with = "beginning")]
+        text: Option<String>,
+        #[serde(deserialize_with = "count")]
+        count: Option<u64>,
+    }
+
+    #[test]
+    fn what_is_wrong_in_a_field_stays_in_it() {
+        let deep = "[".repeat(1_000_000) + &"]".repeat(1_000_000);
+        for odd in ["1e400", "\"\\ud800\"", "{\"a\":1e400}", "[[\"\\udc00\"]]", "-0.5", &deep] {
+            for field in ["switch", "name", "text", "count"] {
+                let mut fields = vec![
+                    ("switch", "true"),
+                    ("name", "\"n\""),
+                    ("text", "\"t\""),
+                    ("count", "7"),
+                    ("other", odd),
+                ];
+                fields.iter_mut().find(|(name, _)| *name == field).unwrap().1 = odd;
+                let json: Vec<_> = fields.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
+                let read: Odd = object(format!("{{{}}}", json.join(",")).as_bytes()).unwrap();
+                let there =
+                    [read.switch.is_some(), read.name.is_some(), read.text.is_some(), read.count.is_some()];
+                assert_eq!(there.iter().filter(|there| **there).count(), 3, "{field}: {read:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_name_has_an_end_and_a_long_text_a_beginning() {
+        for (unit, len) in [("a", 1), ("\\n", 1), ("\u{e9}", 2), ("\\ud83d\\ude00", 4), ("\u{1f600}", 4)] {
+            for shift in 0..12 {
+                let text = "x".repeat(shift) + &unit.repeat(20_000);
+                let json = format!("{{\"name\":\"{text}\",\"text\":\"{text}\"}}");
+                let read: Odd = object(json.as_bytes()).unwrap();
+                assert_eq!(read.name, None);
+                let beginning = read.text.unwrap();
+                assert!(beginning.len() > 300 * len && beginning.len() <= BEGINNING, "{unit} {shift}");
+            }
+        }
+        let read: Odd =
+            object(format!("{{\"name\":\"{}\"}}", "\\u0061".repeat(NAME_MOST)).as_bytes()).unwrap();
+        assert_eq!(read.name.unwrap().len(), NAME_MOST);
+    }
 
     #[test]
     fn a_count_is_whole_and_not_negative() {

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 
 use super::figures::Handed;
-use super::lenient::{count, maybe, object};
+use super::lenient::{count, maybe, name, object};
 use crate::base::tokens::MOST;
 
 /// The payload. Every field may be absent, null or of another type.
@@ -12,13 +12,13 @@ use crate::base::tokens::MOST;
 #[serde(default)]
 pub struct Payload {
     /// The session that is drawn.
-    #[serde(deserialize_with = "maybe")]
+    #[serde(deserialize_with = "name")]
     pub session_id: Option<String>,
     /// Its transcript; may not exist yet.
-    #[serde(deserialize_with = "maybe")]
+    #[serde(deserialize_with = "name")]
     pub transcript_path: Option<String>,
     /// Its working directory.
-    #[serde(deserialize_with = "maybe")]
+    #[serde(deserialize_with = "name")]
     pub cwd: Option<String>,
     /// The model, as an object or (seen in the wild) as a bare text.
     #[serde(deserialize_with = "maybe")]
@@ -38,20 +38,31 @@ pub struct Payload {
 }
 
 /// The session's model.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(untagged)]
-pub enum Model {
-    /// An id or a name.
-    Text(String),
-    /// Id and name.
-    Object {
-        /// For instance `claude-opus-5-5`, with a suffix such as `[1m]`.
-        #[serde(default, deserialize_with = "maybe")]
-        id: Option<String>,
-        /// For instance `Opus 5.5`.
-        #[serde(default, deserialize_with = "maybe")]
-        display_name: Option<String>,
-    },
+#[derive(Debug, Clone, Default)]
+pub struct Model {
+    /// For instance `claude-opus-5-5`, with a suffix such as `[1m]`.
+    pub id: Option<String>,
+    /// For instance `Opus 5.5`.
+    pub display_name: Option<String>,
+}
+
+impl<'de> Deserialize<'de> for Model {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Object {
+            #[serde(deserialize_with = "name")]
+            id: Option<String>,
+            #[serde(deserialize_with = "name")]
+            display_name: Option<String>,
+        }
+        let raw = <&serde_json::value::RawValue>::deserialize(deserializer)?;
+        if raw.get().starts_with('"') {
+            return Ok(Self { id: name(raw).unwrap_or_default(), display_name: None });
+        }
+        let Object { id, display_name } = serde_json::from_str(raw.get()).unwrap_or_default();
+        Ok(Self { id, display_name })
+    }
 }
 
 /// Directories of the session.
@@ -59,10 +70,10 @@ pub enum Model {
 #[serde(default)]
 pub struct Workspace {
     /// Where the session is now.
-    #[serde(deserialize_with = "maybe")]
+    #[serde(deserialize_with = "name")]
     pub current_dir: Option<String>,
     /// Where the session was started.
-    #[serde(deserialize_with = "maybe")]
+    #[serde(deserialize_with = "name")]
     pub project_dir: Option<String>,
     /// Directories added since.
     #[serde(deserialize_with = "maybe")]
@@ -131,19 +142,15 @@ impl Payload {
 
     /// The model's id.
     pub fn model_id(&self) -> Option<&str> {
-        let id = match self.model.as_ref()? {
-            Model::Text(text) => Some(text),
-            Model::Object { id, display_name } => id.as_ref().or(display_name.as_ref()),
-        };
+        let model = self.model.as_ref()?;
+        let id = model.id.as_ref().or(model.display_name.as_ref());
         id.map(String::as_str).filter(|id| !id.is_empty())
     }
 
     /// The model's name for people.
     pub fn model_name(&self) -> Option<&str> {
-        let name = match self.model.as_ref()? {
-            Model::Text(text) => Some(text),
-            Model::Object { id, display_name } => display_name.as_ref().or(id.as_ref()),
-        };
+        let model = self.model.as_ref()?;
+        let name = model.display_name.as_ref().or(model.id.as_ref());
         name.map(String::as_str).filter(|name| !name.is_empty())
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::lenient::maybe;
+use super::lenient::{maybe, name};
 use crate::base::id::SessionId;
 use crate::host::{files, process};
 
@@ -17,13 +17,13 @@ pub struct SessionFile {
     #[serde(deserialize_with = "maybe")]
     pub pid: Option<u32>,
     /// The session it shows now; rewritten on /clear and /resume.
-    #[serde(deserialize_with = "maybe")]
+    #[serde(deserialize_with = "name")]
     pub session_id: Option<String>,
     /// Its working directory.
-    #[serde(deserialize_with = "maybe")]
+    #[serde(deserialize_with = "name")]
     pub cwd: Option<String>,
     /// Start time of the process as the system counts it.
-    #[serde(deserialize_with = "maybe")]
+    #[serde(deserialize_with = "name")]
     pub proc_start: Option<String>,
 }
 
