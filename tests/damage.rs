@@ -87,3 +87,99 @@ fn one_odd_field_takes_no_other_with_it() {
         fs_err::remove_dir_all(sandbox.state()).unwrap();
     }
 }
+
+/// Whether a terminal would act on any of it; colours are meant.
+fn acts(text: &str) -> bool {
+    let plain = text.replace("\u{1b}[3", "").replace('\n', "");
+    plain != longhaul::base::text::clean(&plain)
+}
+
+const ODD: &str = "a\u{1b}]0;x\u{7}\u{9b}2J\u{202e}\u{61c}\u{7f}\u{e0041}\rb";
+
+#[test]
+fn a_name_can_neither_steer_the_terminal_nor_fill_it() {
+    let sandbox = Sandbox::new();
+    let mut payload = sandbox.payload(200_000, Some(100_000), None);
+    for name in [ODD.to_owned(), "a".to_owned() + &"\u{301}".repeat(1_500), "\u{200b}".repeat(1_300)] {
+        payload["model"]["display_name"] = json!(name);
+        let said = sandbox.statusline(&payload);
+        assert!(!acts(shown(&said)) && said.stdout.len() < 1_000, "{said:?}");
+    }
+}
+
+#[test]
+fn no_command_shows_what_a_terminal_would_act_on() {
+    let settings = json!({ "env": { "CLAUDE_AUTOCOMPACT_PCT_OVERRIDE": ODD }, "autoCompactWindow": ODD });
+    let sandbox = Sandbox::new().settings(&settings);
+    let path = sandbox.transcript(&Rows::new().response_of(ODD, 100_000).rows);
+    let mut payload = sandbox.payload(200_000, Some(100_000), Some(&path));
+    payload["model"] = json!({ "id": ODD, "display_name": ODD });
+    let file = sandbox.root.path().join(format!("p{}", ODD.replace('\0', "")));
+    fs_err::write(&file, payload.to_string()).unwrap();
+    let (file, path) = (file.to_str().unwrap(), path.to_str().unwrap());
+    let none = format!("{file}-none");
+    for args in [
+        &["explain", "--payload", file][..],
+        &["explain", "--json", "--payload", file],
+        &["explain", "--transcript", path],
+        &["explain", "--json", "--transcript", path],
+        &["weigh", "--payload", file],
+        &["weigh", "--json", "--payload", file],
+        &["explain", "--transcript", &none],
+        &["explain", "--payload", &none],
+        &["weigh", "--session", ODD],
+        &["handoff", "snooze", "--session", ODD],
+        &["weigh", "--subtasks", ODD],
+        &[ODD],
+    ] {
+        let said = sandbox.longhaul(args);
+        let code =
+            if args.contains(&"--subtasks") || args == [ODD] { 2 } else { i32::from(said.stdout.is_empty()) };
+        assert_eq!(said.code, code, "{args:?}: {said:?}");
+        assert!(!acts(&said.stdout) && !acts(&said.stderr), "{args:?}: {said:?}");
+        if args.contains(&"--json") {
+            serde_json::from_str::<Value>(&said.stdout).unwrap();
+        }
+    }
+    for home in [format!("h{ODD}"), "h'\"$(id)\n".to_owned()] {
+        let home = sandbox.root.path().join(home);
+        fs_err::create_dir_all(home.join(".claude")).unwrap();
+        fs_err::write(home.join(".claude/settings.json"), "{").unwrap();
+        let sandbox = Sandbox::new().env("HOME", home.to_str().unwrap());
+        for args in
+            [&["setup", "--statusline"][..], &["setup", "--undo"], &["setup", "--json", "--no-statusline"]]
+        {
+            let said = sandbox.longhaul(args);
+            assert_eq!(said.code, i32::from(!args.contains(&"--json")), "{said:?}");
+            assert!(!acts(&said.stdout) && !acts(&said.stderr), "{args:?}: {said:?}");
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_reader_that_has_gone_is_no_error_and_a_full_one_is_one() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.transcript(&Rows::new().turns(&SIX).rows);
+    let path = path.to_str().unwrap();
+    for args in [
+        &["explain", "--transcript", path][..],
+        &["explain", "--json", "--transcript", path],
+        &["weigh", "--transcript", path],
+        &["handoff", "snooze", "--session", "s"],
+        &["setup", "--dry-run"],
+    ] {
+        let mut command = sandbox.command("longhaul");
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = command.args(args).stdout(writer).output().unwrap();
+        assert_eq!((output.status.code(), &*output.stderr), (Some(0), &b""[..]), "{args:?}: {output:?}");
+        if cfg!(target_os = "linux") {
+            let full = fs_err::OpenOptions::new().write(true).open("/dev/full").unwrap().into_parts().0;
+            let output = command.stdout(full).output().unwrap();
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(1), "{args:?}: {said}");
+            assert!(said.starts_with("longhaul: could not write") && said.lines().count() == 1, "{said}");
+        }
+    }
+}

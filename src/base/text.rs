@@ -13,16 +13,21 @@ fn cells_of(grapheme: &str) -> usize {
     grapheme.width().min(2)
 }
 
+/// Bytes that a cell may take: the longest emoji of two cells has 35. Marks that take no cell can be piled
+/// up without end.
+const CELL_MOST: usize = 20;
+
 /// The longest beginning that fits `cells`, cut between graphemes, with `…` where something was cut.
 pub fn fit(text: &str, cells: usize) -> String {
-    if width(text) <= cells {
+    let most = cells.saturating_mul(CELL_MOST);
+    if text.len() <= most && width(text) <= cells {
         return text.to_owned();
     }
     let mut out = String::new();
     let mut left = cells.saturating_sub(1);
     for grapheme in text.graphemes(true) {
         let cost = width(grapheme);
-        if cost > left {
+        if cost > left || out.len() + grapheme.len() > most {
             break;
         }
         left -= cost;
@@ -34,15 +39,31 @@ pub fn fit(text: &str, cells: usize) -> String {
     out
 }
 
+/// JSON as it may be shown: what a terminal would act on stands as an escape. JSON itself escapes only the
+/// first of the control characters.
+pub fn clean_json(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        if is_unsafe(c) && c != '\n' {
+            let mut units = [0; 2];
+            c.encode_utf16(&mut units).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}")));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
 /// The text without anything a terminal would act on: control characters, and the invisible marks that
-/// turn or hide text (bidirectional controls, line and paragraph separators).
+/// turn, hide or smuggle text (bidirectional controls, line and paragraph separators, annotations, tags).
 pub fn clean(text: &str) -> String {
     text.chars().filter(|c| !is_unsafe(*c)).collect()
 }
 
 fn is_unsafe(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{206f}')
+        || matches!(c, '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 #[cfg(test)]
@@ -70,5 +91,21 @@ mod tests {
     #[test]
     fn nothing_reaches_the_terminal_that_it_would_act_on() {
         assert_eq!(clean("a\u{1b}[31mb\u{7}\u{202e}c\n\u{9b}d"), "a[31mbcd");
+        assert_eq!(clean("a\u{61c}b\u{206a}c\u{fff9}d\u{e0041}\u{7f}"), "abcd");
+        let json = serde_json::to_string("a\u{9b}31m\u{202e}\u{e0041}\u{7f}\u{1b}é😀").unwrap();
+        let shown = clean_json(&json);
+        assert_eq!(clean(&shown), shown);
+        assert_eq!(
+            serde_json::from_str::<String>(&shown).unwrap(),
+            serde_json::from_str::<String>(&json).unwrap()
+        );
+    }
+
+    #[test]
+    fn piled_up_marks_come_to_an_end() {
+        let flag = "\u{1f3f4}\u{200d}\u{2620}\u{fe0f}";
+        assert_eq!(fit(flag, 2), flag);
+        assert!(fit(&("a".to_owned() + &"\u{301}".repeat(100_000)), 32).len() < 700);
+        assert!(fit(&"\u{200b}".repeat(100_000), 32).len() < 700);
     }
 }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::page::{Look, Page};
 use super::select::Selector;
+use super::{print, print_json};
 use crate::base::tokens::{percent, short};
 use crate::gauge::inputs::Effect;
 use crate::gauge::learned::Verdict;
@@ -59,13 +60,12 @@ pub fn run(args: &Args, host: &Host) -> Result<()> {
             "evidence": evidence::lines(reading, before),
             "warnings": warnings,
         });
-        println!("{}", serde_json::to_string_pretty(&value)?);
+        print_json(&value)
     } else {
         let mut page = Page::new(host);
         show(&mut page, reading, session.as_deref(), before, &warnings);
-        print!("{}", page.text());
+        print(page.text())
     }
-    Ok(())
 }
 
 fn parts(effect: &Effect) -> (&'static str, &str) {

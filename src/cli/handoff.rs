@@ -2,6 +2,7 @@
 
 use anyhow::{Context as _, Result, anyhow};
 
+use super::print;
 use crate::base::id::SessionId;
 use crate::gauge::notice::State;
 use crate::host::Host;
@@ -50,11 +51,10 @@ pub fn run(args: &Args, host: &Host) -> Result<()> {
         .save(&id, Slot::Notice, &serde_json::to_vec(&state)?)
         .with_context(|| format!("could not write below {}", store.dir().display()))?;
     if *json {
-        println!("{}", serde_json::json!({ "session": session, "snoozed": state.snoozed }));
+        print(&format!("{}\n", serde_json::json!({ "session": session, "snoozed": state.snoozed })))
     } else if *off {
-        println!("Offers come again in session {id}.");
+        print(&format!("Offers come again in session {id}.\n"))
     } else {
-        println!("No handoff is offered again in session {id}. Take it back with --off.");
+        print(&format!("No handoff is offered again in session {id}. Take it back with --off.\n"))
     }
-    Ok(())
 }

@@ -8,11 +8,13 @@ mod select;
 pub mod setup;
 mod weigh;
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use clap::{Parser, Subcommand};
 
+use crate::base::text::clean_json;
 use crate::host::Host;
 
 /// Shows how full a Claude Code session is against the wall that really ends it.
@@ -37,6 +39,22 @@ enum Verb {
     Weigh(weigh::Args),
     Handoff(handoff::Args),
     Setup(setup::SetupArgs),
+}
+
+/// Prints a result. A reader that has gone, as `head` does, is no error.
+fn print(text: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(e).context("could not write to standard output")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Prints a result as JSON that a terminal can show.
+fn print_json(value: &impl serde::Serialize) -> Result<()> {
+    print(&(clean_json(&serde_json::to_string_pretty(value)?) + "\n"))
 }
 
 /// Runs what was typed; the exit code where nothing failed.

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 use owo_colors::OwoColorize as _;
 
-use super::sample;
+use super::{print, print_json, sample};
 use crate::base::text::clean;
 use crate::host::{Host, terminal};
 use crate::setup::decide::Ask;
@@ -81,12 +81,11 @@ pub fn run(args: &SetupArgs, host: &Host) -> Result<ExitCode> {
         let asks = terminal::can_ask() && !args.yes && !args.json;
         setup::install(host, &store, &request, &mut |diff| !asks || agreed(host, diff))?
     };
-    let text = if args.json {
-        format!("{}\n", serde_json::to_string_pretty(&report)?)
+    if args.json {
+        print_json(&report)?;
     } else {
-        shown(&report, host, &store)
-    };
-    std::io::stdout().write_all(text.as_bytes()).context("could not write to standard output")?;
+        print(&shown(&report, host, &store))?;
+    }
     if !args.json && !args.dry_run && !args.undo {
         sample::show_gauge(&report.programs.path, host);
         sample::show_next(&report, host);

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::page::{Look, Page};
 use super::select::Selector;
+use super::{print, print_json};
 use crate::base::span::hours;
 use crate::base::tokens::short;
 use crate::gauge::reading::Reading;
@@ -59,13 +60,11 @@ pub fn run(args: &Args, host: &Host) -> Result<()> {
             "damaged": figures.damaged,
             "complete": reading.complete,
         });
-        println!("{}", serde_json::to_string_pretty(&value)?);
-        return Ok(());
+        return print_json(&value);
     }
     let mut page = Page::new(host);
     show(&mut page, reading, &signals);
-    print!("{}", page.text());
-    Ok(())
+    print(page.text())
 }
 
 fn show(page: &mut Page, reading: &Reading, signals: &[Signal]) {
