@@ -72,10 +72,13 @@ impl Store {
             let name = entry.file_name();
             let name = name.to_string_lossy();
             let litter = name.starts_with(atomic::PREFIX);
-            let ours = litter || Slot::ALL.iter().any(|slot| name.ends_with(slot.ending()));
+            let is_record = |(id, ending): (&str, &str)| {
+                SessionId::parse(id).is_some() && Slot::ALL.iter().any(|slot| slot.ending() == ending)
+            };
+            let ours = litter || name.split_once('.').is_some_and(is_record);
             let kept = if litter { KEPT_MS / 30 } else { KEPT_MS };
             let touched = entry.metadata().ok().and_then(|meta| meta.modified().ok());
-            let age = touched.map_or(0, |at| now_ms - crate::host::clock::epoch_ms(at));
+            let age = touched.map_or(0, |at| now_ms.saturating_sub(crate::host::clock::epoch_ms(at)));
             if ours && age > kept {
                 let _ = std::fs::remove_file(entry.path());
             }
@@ -100,12 +103,14 @@ mod tests {
         store.save(&id, Slot::Notice, b"y").unwrap();
         assert_eq!(store.load(&id, Slot::Seen).unwrap(), b"x");
         assert_eq!(store.load(&id, Slot::Client), None);
-        fs_err::write(store.dir().join(DIR).join("stranger"), "").unwrap();
+        for stranger in ["stranger", "my.own.scan", "scan"] {
+            fs_err::write(store.dir().join(DIR).join(stranger), "").unwrap();
+        }
         let now = crate::host::clock::now_ms();
         store.prune(now, 1_000);
         assert!(store.load(&id, Slot::Seen).is_some());
         store.prune(now + 2 * KEPT_MS, 1_000);
         assert!(store.load(&id, Slot::Seen).is_none());
-        assert!(store.dir().join(DIR).join("stranger").exists());
+        assert_eq!(fs_err::read_dir(store.dir().join(DIR)).unwrap().count(), 3, "strangers stay");
     }
 }
