@@ -7,7 +7,7 @@ use longhaul::store::trace;
 
 /// How long the event is waited for, in ms, and how large it may be, in bytes.
 const WAIT_MS: u64 = 500;
-const MOST: usize = 16 << 20;
+const MOST: usize = 12 << 20;
 
 fn main() {
     let host = Host::real();
