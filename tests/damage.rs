@@ -183,3 +183,84 @@ fn a_reader_that_has_gone_is_no_error_and_a_full_one_is_one() {
         }
     }
 }
+
+#[cfg(unix)]
+fn fifo(path: &std::path::Path) {
+    let made = std::process::Command::new("mkfifo").arg(path).status().unwrap();
+    assert!(made.success());
+}
+
+/// What teaches a lesson takes the lock: nothing may wait on it, nor write through it.
+#[cfg(unix)]
+#[test]
+fn a_fifo_or_a_link_in_place_of_the_lock_is_neither_waited_on_nor_followed() {
+    let rows = Rows::new().turns(&SIX).turns(&[160_000]);
+    let now = Rows::later().boundary("auto", 163_000, 20_000).rows;
+    for kind in ["fifo", "link"] {
+        let sandbox = Sandbox::new();
+        sandbox.transcript(&rows.rows);
+        sandbox.hook(&sandbox.event("SessionStart", &json!({ "source": "startup" })));
+        let (lock, outside) = (sandbox.state().join("learned.lock"), sandbox.root.path().join("outside"));
+        if kind == "fifo" {
+            fifo(&lock);
+        } else {
+            fs_err::os::unix::fs::symlink(&outside, &lock).unwrap();
+        }
+        sandbox.transcript(&[rows.rows.clone(), now.clone()].concat());
+        let said = sandbox.hook(&sandbox.event("PostCompact", &json!({ "trigger": "auto" })));
+        assert_eq!((said.code, &*said.stdout, &*said.stderr), (0, "", ""), "{kind}: {said:?}");
+        assert!(!outside.exists(), "{kind}");
+        fs_err::remove_file(&lock).unwrap();
+        sandbox.hook(&sandbox.event("PostCompact", &json!({ "trigger": "auto" })));
+        assert!(sandbox.state().join("learned.json").exists(), "the lesson is kept as soon as it can be");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn setup_waits_on_no_fifo() {
+    for place in ["home/.claude/longhaul", "home/.claude/settings.json", "home/.claude"] {
+        let sandbox = Sandbox::new();
+        let path = sandbox.root.path().join(place);
+        if path.is_dir() {
+            fs_err::remove_dir(&path).unwrap();
+        }
+        fifo(&path);
+        for args in [&["setup", "--statusline"][..], &["setup", "--dry-run"], &["setup", "--undo"]] {
+            let said = sandbox.longhaul(args);
+            assert!(said.code == 1 || args.contains(&"--dry-run"), "{place}: {said:?}");
+            assert!(said.code == 0 || said.stderr.lines().count() == 1, "{place}: {said:?}");
+        }
+    }
+    let sandbox =
+        Sandbox::new().settings(&json!({ "statusLine": { "type": "command", "command": "echo x" } }));
+    fs_err::create_dir_all(sandbox.state()).unwrap();
+    fifo(&sandbox.state().join("statusline-wrapper.sh"));
+    for args in [&["setup", "--wrap-statusline", "--dry-run"][..], &["setup", "--wrap-statusline"]] {
+        let said = sandbox.longhaul(args);
+        assert_eq!(said.code, 0, "{said:?}");
+    }
+}
+
+/// A limit on file sizes ends a process that writes past it.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_limit_on_file_sizes_ends_nobody() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.transcript(&Rows::new().turns(&SIX).rows);
+    sandbox.hook(&sandbox.event("SessionStart", &json!({ "source": "startup" })));
+    for (program, input) in [
+        ("longhaul-statusline", sandbox.payload(200_000, Some(160_000), Some(&path))),
+        ("longhaul-hook", sandbox.event("UserPromptSubmit", &json!({ "prompt": "x" }))),
+    ] {
+        let mut command = std::process::Command::new("/bin/sh");
+        command.env_clear().env("HOME", sandbox.root.path().join("home")).current_dir(sandbox.work());
+        command.args(["-c", "ulimit -f 0; exec \"$0\"", crate::sandbox::program_path(program)]);
+        let pipe = std::process::Stdio::piped;
+        let mut child = command.stdin(pipe()).stdout(pipe()).stderr(pipe()).spawn().unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), input.to_string().as_bytes()).unwrap();
+        let said = crate::sandbox::finish(child);
+        assert_eq!((said.code, &*said.stderr), (0, ""), "{program}: {said:?}");
+        assert!(program == "longhaul-hook" || said.stdout.contains("160k/167k"), "{said:?}");
+    }
+}

@@ -224,6 +224,11 @@ impl Rows {
         Self { rows: Vec::new(), parent: None, at: 1_796_000_000 }
     }
 
+    /// Rows of a moment ahead of now, which go on from none.
+    pub fn later() -> Self {
+        Self { at: longhaul::host::clock::now_ms() / 1000 + 60, ..Self::new() }
+    }
+
     fn push(mut self, mut row: Value) -> Self {
         let uuid = format!("u{}", ROW.fetch_add(1, Ordering::Relaxed));
         self.at += 10;

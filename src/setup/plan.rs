@@ -6,8 +6,10 @@ use super::command;
 use super::decide::{Ask, Decision, Drawer, Facts, Now, Why, decide};
 use super::file::File;
 use super::report::{self, Settings};
+use super::wire::SCRIPT_MOST;
 use crate::client::edit::Document;
 use crate::client::wiring::{KEY, Setting, WRAPPER, user_settings};
+use crate::host::files;
 use crate::store::Store;
 use crate::store::setup::{Record, Wiring};
 
@@ -148,7 +150,7 @@ impl Plan {
     /// What would be done, with the diff of every file that a person has or would get.
     pub fn preview(&self, store: &Store) -> Settings {
         let script = store.dir().join(WRAPPER);
-        let there = fs_err::read(&script).ok();
+        let there = files::read_small(&script, SCRIPT_MOST).ok();
         let wrapper = self
             .script
             .as_deref()

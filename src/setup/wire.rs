@@ -8,11 +8,14 @@ use super::decide::{Ask, Decision, Drawer, Why};
 use super::plan::{Plan, plan as plan_again};
 use super::report::Settings;
 use crate::client::wiring::WRAPPER;
+use crate::host::files;
 use crate::store::setup::{Backup, Print, Record, Wiring};
 use crate::store::{Store, atomic};
 
 /// How often a file that somebody else writes meanwhile is read again.
 const ATTEMPTS: usize = 3;
+/// A wrapper script larger than this is not ours, in bytes.
+pub const SCRIPT_MOST: u64 = 32 << 20;
 
 /// Does what was planned. Where the file was changed meanwhile, it is read and decided again.
 pub fn carry_out(
@@ -127,7 +130,7 @@ fn keep_things(store: &Store, plan: &Plan, record: &mut Record) -> Result<Settin
 
 fn write_script(store: &Store, script: &str) -> Result<()> {
     let path = store.dir().join(WRAPPER);
-    if fs_err::read(&path).is_ok_and(|bytes| bytes == script.as_bytes()) {
+    if files::read_small(&path, SCRIPT_MOST).is_ok_and(|bytes| bytes == script.as_bytes()) {
         return Ok(());
     }
     atomic::replace(&path, script.as_bytes(), true)

@@ -20,8 +20,9 @@ pub fn make_private(dir: &Path) -> io::Result<()> {
     {
         use std::os::unix::fs::DirBuilderExt as _;
         match std::fs::DirBuilder::new().mode(0o700).create(dir) {
-            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => Err(e),
-            _ => Ok(()),
+            // Made by another process meanwhile; or something else is in its place.
+            Err(_) if dir.is_dir() => Ok(()),
+            made => made,
         }
     }
     #[cfg(not(unix))]
@@ -37,6 +38,7 @@ pub fn replace(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
 /// The same with other permissions than the owner's alone: those of a file that is not ours.
 pub fn replace_as(path: &Path, bytes: &[u8], durable: bool, mode: Option<Permissions>) -> io::Result<()> {
     let dir = path.parent().ok_or_else(|| io::Error::other("a file without a directory"))?;
+    check_limit(bytes.len())?;
     // tempfile makes it 0600 and takes it away again when anything below fails.
     let mut temp = tempfile::Builder::new().prefix(PREFIX).tempfile_in(dir)?;
     temp.write_all(bytes)?;
@@ -53,6 +55,19 @@ pub fn replace_as(path: &Path, bytes: &[u8], durable: bool, mode: Option<Permiss
     Ok(())
 }
 
+/// An error where this process may not write as many bytes: the system would end it for trying.
+fn check_limit(bytes: usize) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
+        if limit.is_some_and(|limit| limit < bytes as u64) {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+    }
+    let _ = bytes;
+    Ok(())
+}
+
 /// Writes a directory's entries to the disk where the system can; the files themselves are there already.
 fn sync_dir(dir: &Path) {
     #[cfg(unix)]
@@ -63,8 +78,8 @@ fn sync_dir(dir: &Path) {
     let _ = dir;
 }
 
-/// Opens a file for appending, readable by its owner alone. A link in its place is not followed.
-pub fn append_private(path: &Path) -> io::Result<std::fs::File> {
+/// Adds to a file that is readable by its owner alone. A link in its place is not followed.
+pub fn append_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut options = std::fs::OpenOptions::new();
     options.append(true).create(true);
     #[cfg(unix)]
@@ -73,7 +88,10 @@ pub fn append_private(path: &Path) -> io::Result<std::fs::File> {
         let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
         options.mode(0o600).custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
     }
-    options.open(path)
+    let mut file = options.open(path)?;
+    let held = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
+    check_limit(held.saturating_add(bytes.len()))?;
+    file.write_all(bytes)
 }
 
 /// Renames a file that cannot be read out of the way, to the first free `<name>.unreadable-<n>`.

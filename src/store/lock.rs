@@ -13,14 +13,15 @@ const PATIENCE_MS: u64 = 200;
 #[derive(Debug)]
 pub struct Held(#[allow(dead_code)] File);
 
-/// Takes the lock of this name.
+/// Takes the lock of this name. A link in its place is not followed, and a FIFO not waited on.
 pub fn hold(path: &Path) -> io::Result<Held> {
     let mut options = fs_err::OpenOptions::new();
     options.write(true).create(true).truncate(false);
     #[cfg(unix)]
     {
         use fs_err::os::unix::fs::OpenOptionsExt as _;
-        options.mode(0o600);
+        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+        options.mode(0o600).custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
     }
     let file = options.open(path)?.into_parts().0;
     let deadline = Deadline::after_ms(PATIENCE_MS);

@@ -1,7 +1,5 @@
 //! A bounded trace of what went wrong inside a program that must stay silent.
 
-use std::io::Write as _;
-
 use super::{Store, atomic};
 use crate::base::span::stamp;
 use crate::base::text::{clean, fit};
@@ -30,8 +28,6 @@ impl Store {
             let _ = std::fs::rename(&path, self.dir().join("trace.log.1"));
         }
         let line = format!("{} {program}: {}\n", stamp(now_ms), fit(&clean(what), 400));
-        if let Ok(mut file) = atomic::append_private(&path) {
-            let _ = file.write_all(line.as_bytes());
-        }
+        let _ = atomic::append_private(&path, line.as_bytes());
     }
 }
