@@ -86,6 +86,7 @@ fn what_cannot_be_read_is_named() {
     failed(&sandbox.longhaul(&["explain", "--session", "../x"]), "'../x'");
     failed(&sandbox.longhaul(&["explain", "--session", "nobody"]), "nobody");
     failed(&sandbox.longhaul(&["handoff", "snooze", "--session", "a b"]), "'a b'");
+    failed(&sandbox.longhaul(&["handoff", "snooze", "--session", "ID"]), "could not find session ID");
     let both = ["explain", "--session", "s", "--transcript", "t"];
     for usage in [&["explain", "--bogus"][..], &["weigh", "--subtasks", "x"], &both, &["handoff"]] {
         let said = sandbox.longhaul(usage);

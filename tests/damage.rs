@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::sandbox::{Rows, Said, Sandbox};
+use crate::sandbox::{Rows, SESSION, Said, Sandbox};
 
 const SIX: [u64; 6] = [100_000, 110_000, 120_000, 130_000, 140_000, 150_000];
 
@@ -166,7 +166,7 @@ fn a_reader_that_has_gone_is_no_error_and_a_full_one_is_one() {
         &["explain", "--transcript", path][..],
         &["explain", "--json", "--transcript", path],
         &["weigh", "--transcript", path],
-        &["handoff", "snooze", "--session", "s"],
+        &["handoff", "snooze", "--session", SESSION],
         &["setup", "--dry-run"],
     ] {
         let mut command = sandbox.command("longhaul");

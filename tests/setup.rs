@@ -139,7 +139,7 @@ fn run(command: &str, stdin: &str) -> (Option<i32>, String) {
     let file = tempfile::NamedTempFile::new().unwrap();
     fs_err::write(file.path(), stdin).unwrap();
     let line = format!("exec <'{}'; {command}", file.path().display());
-    let ran = process::run(Path::new("/bin/sh"), &["-c", &line], b"", 10_000).unwrap();
+    let ran = process::run(Path::new("/bin/sh"), &["-c", &line], &[], b"", 10_000).unwrap();
     (ran.code, String::from_utf8(ran.stdout).unwrap())
 }
 
@@ -546,7 +546,7 @@ fn a_dry_run_shows_the_exact_change_and_touches_nothing() {
     fs_err::write(machine.root.path().join("d"), diff).unwrap();
     let settings = machine.settings();
     let patch = format!("patch -s '{}' '{}'", settings.display(), machine.root.path().join("d").display());
-    let ran = process::run(Path::new("/bin/sh"), &["-c", &patch], b"", 10_000).unwrap();
+    let ran = process::run(Path::new("/bin/sh"), &["-c", &patch], &[], b"", 10_000).unwrap();
     assert_eq!(ran.code, Some(0), "{}", String::from_utf8_lossy(&ran.stderr));
     assert_eq!(machine.text(), after, "the diff is the change");
 

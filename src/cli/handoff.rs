@@ -2,8 +2,7 @@
 
 use anyhow::{Context as _, Result, anyhow};
 
-use super::print;
-use crate::base::id::SessionId;
+use super::{print, select};
 use crate::gauge::notice::State;
 use crate::host::Host;
 use crate::store::Store;
@@ -25,9 +24,10 @@ enum Verb {
                             longhaul handoff snooze --session ID --off    offers come again"
     )]
     Snooze {
-        /// The session by its id, as /status and `longhaul explain` show it
+        /// The session by its id, as /status and `longhaul explain` show it [default: the one this shell runs
+        /// in, else the one open in this directory]
         #[arg(long, value_name = "ID")]
-        session: String,
+        session: Option<String>,
         /// Take the snooze back
         #[arg(long)]
         off: bool,
@@ -40,10 +40,9 @@ enum Verb {
 /// Runs the verb.
 pub fn run(args: &Args, host: &Host) -> Result<()> {
     let Verb::Snooze { session, off, json } = &args.verb;
-    let id = SessionId::parse(session)
-        .ok_or_else(|| anyhow!("'{}' is no session id: letters, digits, - and _", session.escape_debug()))?;
     let store =
         Store::locate(host, &[]).ok_or_else(|| anyhow!("could not find the home directory; set HOME"))?;
+    let id = select::session(host, Some(&store), session.as_deref())?;
     store.prepare().with_context(|| format!("could not make {}", store.dir().display()))?;
     let saved = store.load(&id, Slot::Notice).and_then(|bytes| serde_json::from_slice(&bytes).ok());
     let state = State { snoozed: !off, ..saved.unwrap_or_default() };
@@ -51,7 +50,7 @@ pub fn run(args: &Args, host: &Host) -> Result<()> {
         .save(&id, Slot::Notice, &serde_json::to_vec(&state)?)
         .with_context(|| format!("could not write below {}", store.dir().display()))?;
     if *json {
-        print(&format!("{}\n", serde_json::json!({ "session": session, "snoozed": state.snoozed })))
+        print(&format!("{}\n", serde_json::json!({ "session": id.as_str(), "snoozed": state.snoozed })))
     } else if *off {
         print(&format!("Offers come again in session {id}.\n"))
     } else {

@@ -16,12 +16,12 @@ const SAMPLE: &str = r#"{"session_id":"","model":{"id":"claude-opus-5-5","displa
 /// Shows what the installed program draws for the sample, with this machine's settings.
 pub fn show_gauge(programs: &Path, host: &Host) {
     let program = programs.join("longhaul-statusline");
-    let drawn = process::run(&program, &[], SAMPLE.as_bytes(), 5_000);
+    let plain: &[(&str, &str)] = if terminal::stdout_takes_colour(host) { &[] } else { &[("NO_COLOR", "1")] };
+    let drawn = process::run(&program, &[], plain, SAMPLE.as_bytes(), 5_000);
     let line = drawn.ok().filter(|ran| ran.code == Some(0)).map(|ran| ran.stdout).unwrap_or_default();
     if !line.is_empty() {
         let mut out = std::io::stdout();
         let _ = out.write_all(b"\nThe gauge, for a made-up session under your settings:\n\n    ");
-        let line = if terminal::stdout_takes_colour(host) { line } else { uncoloured(&line) };
         let _ = out.write_all(&line);
     }
 }
@@ -43,30 +43,5 @@ pub fn show_next(report: &Report, host: &Host) {
             clean(&line)
         );
         let _ = writeln!(out, "\nREADME.md says how every session gets it.");
-    }
-}
-
-/// The line without what sets colours: each is ESC, some parameters and `m`.
-fn uncoloured(line: &[u8]) -> Vec<u8> {
-    let mut parts = line.split(|byte| *byte == 0x1b);
-    let mut plain = parts.next().unwrap_or_default().to_vec();
-    for part in parts {
-        let end = part.iter().position(|byte| *byte == b'm').map_or(0, |at| at + 1);
-        plain.extend_from_slice(&part[end..]);
-    }
-    plain
-}
-
-#[cfg(test)]
-mod tests {
-    use super::uncoloured;
-
-    #[test]
-    fn a_pipe_gets_the_gauge_without_colours() {
-        assert_eq!(
-            uncoloured("a | \u{1b}[31m█ 86%\u{1b}[39m | \u{1b}[0;1mm\u{1b}[m\n".as_bytes()),
-            "a | █ 86% | m\n".as_bytes()
-        );
-        assert_eq!(uncoloured(b"memory\n"), b"memory\n");
     }
 }

@@ -57,6 +57,13 @@ impl Selector {
     }
 }
 
+/// The session of this id, or the one this shell belongs to; one that nobody knows is an error.
+pub fn session(host: &Host, store: Option<&Store>, id: Option<&str>) -> Result<SessionId> {
+    let id = id.map_or_else(|| own_session(host), |id| Ok(id.to_owned()))?;
+    let subject = of_session(host, store, &id)?;
+    subject.session.ok_or_else(|| anyhow!("could not find session {id}"))
+}
+
 /// The session this shell runs in, else the one open in this directory.
 fn own_session(host: &Host) -> Result<String> {
     if let Some(id) = host.env("CLAUDE_CODE_SESSION_ID").filter(|id| !id.is_empty()) {

@@ -87,7 +87,7 @@ mod tests {
         let deep = "[".repeat(1_000_000) + &"]".repeat(1_000_000);
         for odd in ["1e400", "\"\\ud800\"", "{\"a\":1e400}", "[[\"\\udc00\"]]", "-0.5", &deep] {
             for field in ["switch", "name", "text", "count"] {
-                let mut fields = vec![
+                let mut fields = [
                     ("switch", "true"),
                     ("name", "\"n\""),
                     ("text", "\"t\""),

@@ -52,7 +52,7 @@ pub fn find(host: &Host, untrusted: &[PathBuf], warnings: &mut Vec<String>) -> F
             warnings.push(format!("{} {why}: not run", path.display()));
             continue;
         }
-        return match process::run(&path, &["--version"], b"", 10_000) {
+        return match process::run(&path, &["--version"], &[], b"", 10_000) {
             Ok(ran) if ran.code == Some(0) => match Version::parse(&String::from_utf8_lossy(&ran.stdout)) {
                 Some(version) => Found::Is(path, version),
                 None => Found::Unknown(path),

@@ -135,7 +135,7 @@ pub fn warnings(reading: &Reading, settings: &Settings) -> Vec<String> {
             .push(format!("{}: override not effective, compaction fires elsewhere", Name::Percent.as_str()));
     }
     if reading.past_wall() {
-        warnings.push("the context is past the wall and no compaction came".to_owned());
+        warnings.push("the context is past the wall and no compaction has come yet".to_owned());
     }
     if reading.figures.damaged > 0 {
         warnings.push(format!("{} rows of the transcript could not be read", reading.figures.damaged));

@@ -8,6 +8,7 @@ use crate::gauge::gather::{Subject, Taken, learn, take};
 use crate::gauge::notice::{Moment, Say, Standing, State, decide, may_repeat};
 use crate::gauge::weight::{GATE, Urgency};
 use crate::gauge::wording::{self, Way};
+use crate::store::Store;
 use crate::store::session::Slot;
 
 /// How long a transcript is caught up with in one event, in ms.
@@ -153,11 +154,16 @@ fn remember(call: &Call<'_>, state: &State) -> bool {
     serde_json::to_vec(state).is_ok_and(|bytes| store.save(&call.session, Slot::Notice, &bytes).is_ok())
 }
 
-/// How longhaul is run from a shell here: the program beside this one, else by its name.
+/// How longhaul is run from a shell here: by the path that outlives updates where setup has made it, else the
+/// program beside this one, else by its name.
 fn command(call: &Call<'_>) -> String {
     let name = format!("longhaul{}", std::env::consts::EXE_SUFFIX);
-    let beside = call.host.current_exe().map(|exe| exe.with_file_name(name));
-    match beside.filter(|path| path.is_file()).as_ref().and_then(|path| path.to_str()) {
+    let own = call.host.current_exe();
+    let beside = own.as_ref().map(|exe| exe.with_file_name(&name));
+    let kept = call.store.as_ref().map(Store::bin).filter(|bin| own.is_some_and(|exe| exe.starts_with(bin)));
+    let lasting = kept.map(|bin| bin.join("current").join(&name));
+    let found = [lasting, beside].into_iter().flatten().find(|path| path.is_file());
+    match found.as_ref().and_then(|path| path.to_str()) {
         // On Windows the client's shell is a POSIX one as well, and it eats backslashes.
         Some(path) if cfg!(windows) => word(&path.replace('\\', "/")),
         Some(path) => word(path),

@@ -80,7 +80,7 @@ pub fn running_files() -> Option<Vec<PathBuf>> {
                 .collect(),
         )
     } else if cfg!(target_os = "macos") {
-        let ran = run(Path::new("/bin/ps"), &["-axo", "comm="], b"", 5000).ok()?;
+        let ran = run(Path::new("/bin/ps"), &["-axo", "comm="], &[], b"", 5000).ok()?;
         let text = String::from_utf8_lossy(&ran.stdout);
         (ran.code == Some(0)).then(|| text.lines().map(PathBuf::from).collect())
     } else {
@@ -104,10 +104,22 @@ pub struct Ran {
     pub stderr: Vec<u8>,
 }
 
-/// Runs a program on this input to its end, or kills it at the deadline; what it said by then is lost.
-pub fn run(program: &Path, args: &[&str], input: &[u8], limit_ms: u64) -> std::io::Result<Ran> {
+/// Runs a program on this input to its end, or kills it at the deadline; what it said by then is lost. `env`
+/// is set beside this process's own environment.
+pub fn run(
+    program: &Path,
+    args: &[&str],
+    env: &[(&str, &str)],
+    input: &[u8],
+    limit_ms: u64,
+) -> std::io::Result<Ran> {
     let mut command = Command::new(program);
-    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .args(args)
+        .envs(env.iter().copied())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut child = command.spawn()?;
     if let Some(mut stdin) = child.stdin.take() {
         let input = input.to_vec();
@@ -166,9 +178,10 @@ mod tests {
 
     #[test]
     fn a_program_past_its_deadline_is_ended() {
-        let ran = run(Path::new("/bin/sh"), &["-c", "echo out; echo err >&2; exit 3"], b"", 10_000).unwrap();
+        let ran =
+            run(Path::new("/bin/sh"), &["-c", "echo out; echo err >&2; exit 3"], &[], b"", 10_000).unwrap();
         assert_eq!((ran.code, &ran.stdout[..], &ran.stderr[..]), (Some(3), &b"out\n"[..], &b"err\n"[..]));
-        let ran = run(Path::new("/bin/sleep"), &["60"], b"", 50).unwrap();
+        let ran = run(Path::new("/bin/sleep"), &["60"], &[], b"", 50).unwrap();
         assert_eq!(ran.code, None);
     }
 }

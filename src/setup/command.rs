@@ -89,7 +89,7 @@ mod tests {
             ["a b", "it's", "$HOME `id` \"x\"", "a\\b", "\\", "'", "''", "*", "é~", "-n", "a\nb", "!x", ""]
         {
             let line = format!("printf '%s|' {} end", word(text));
-            let ran = crate::host::process::run(sh, &["-c", &line], b"", 10_000).unwrap();
+            let ran = crate::host::process::run(sh, &["-c", &line], &[], b"", 10_000).unwrap();
             assert_eq!(String::from_utf8(ran.stdout).unwrap(), format!("{text}|end|"), "{line}");
         }
     }
