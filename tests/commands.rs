@@ -37,6 +37,24 @@ fn asking_changes_nothing_that_is_kept() {
     assert_eq!(kept(&sandbox), before);
 }
 
+/// A number that comes from the wrong environment is said to.
+#[test]
+fn a_borrowed_environment_is_named() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.transcript(&Rows::new().turns(&[150_000]).rows);
+    let warned = |sandbox: &Sandbox, select: [&str; 2]| {
+        let told = sandbox.longhaul_json(&["explain", select[0], select[1], "--json"]);
+        told["warnings"].to_string().contains("environment was never seen")
+    };
+    assert!(warned(&sandbox, ["--transcript", path.to_str().unwrap()]));
+    assert!(warned(&sandbox, ["--session", SESSION]));
+    sandbox.hook(&sandbox.event("SessionStart", &json!({ "source": "startup" })));
+    assert!(!warned(&sandbox, ["--session", SESSION]));
+    let inside = Sandbox::new().env("CLAUDE_CODE_SESSION_ID", SESSION);
+    inside.transcript(&Rows::new().turns(&[150_000]).rows);
+    assert!(!warned(&inside, ["--session", SESSION]));
+}
+
 #[test]
 fn the_figures_of_another_model_say_nothing_of_this_ones_window() {
     let sandbox = Sandbox::new();

@@ -34,7 +34,10 @@ pub struct Args {
 pub fn run(args: &Args, host: &Host) -> Result<()> {
     let (subject, taken) = args.selector.read(host, args.model.as_ref(), 0)?;
     let reading = &taken.reading;
-    let warnings = evidence::warnings(reading, &taken.settings);
+    let mut warnings = evidence::warnings(reading, &taken.settings);
+    if args.selector.borrows_environment(host, &subject) {
+        warnings.push("this session's environment was never seen: this shell's stands in for it".to_owned());
+    }
     let before = taken.seen.wall_before;
     let session = subject.session.as_ref().map(ToString::to_string);
     if args.json {

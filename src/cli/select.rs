@@ -35,6 +35,13 @@ const BUDGET_MS: u64 = 600_000;
 const PAYLOAD_MOST: u64 = 4 << 20;
 
 impl Selector {
+    /// Whether this shell's environment stands in for that of a session whose own was never seen.
+    pub fn borrows_environment(&self, host: &Host, subject: &Subject) -> bool {
+        let own = host.env("CLAUDE_CODE_SESSION_ID");
+        let is_own = own.is_some() && own.as_deref() == subject.session.as_ref().map(SessionId::as_str);
+        subject.inside && self.payload.is_none() && !is_own
+    }
+
     /// Takes a reading of what is selected.
     pub fn read(&self, host: &Host, model: Option<&String>, subtasks: u64) -> Result<(Subject, Taken)> {
         let project = host.env_path("CLAUDE_PROJECT_DIR").or_else(|| host.current_dir());

@@ -1,5 +1,7 @@
 //! The gauge's part in each event.
 
+use std::path::PathBuf;
+
 use super::Call;
 use crate::base::shell::word;
 use crate::base::tokens::{at_least, short};
@@ -22,10 +24,12 @@ const PRUNE: usize = 500;
 const COSTLY: u64 = 100_000;
 
 impl Call<'_> {
-    fn take(&self, used_at_start: Option<u64>, budget_ms: u64) -> (Subject, Taken) {
+    /// Takes a reading, and keeps what it teaches.
+    fn observe(&self, used_at_start: Option<u64>, budget_ms: u64) -> Taken {
+        let transcript = self.event.transcript_path.as_ref().map(PathBuf::from);
         let subject = Subject {
             session: Some(self.session.clone()),
-            transcript: self.event.transcript_path.as_ref().map(Into::into),
+            transcript: transcript.filter(|path| path.is_absolute()),
             project: self.project.clone(),
             model: self.event.model.clone().filter(|model| !model.is_empty()),
             used_at_start,
@@ -35,13 +39,7 @@ impl Call<'_> {
         if let Some(store) = &self.store {
             let _ = store.prepare();
         }
-        let taken = take(self.host, self.store.as_ref(), &subject, budget_ms);
-        (subject, taken)
-    }
-
-    /// Takes a reading, and keeps what it teaches.
-    fn observe(&self, used_at_start: Option<u64>, budget_ms: u64) -> Taken {
-        let (subject, mut taken) = self.take(used_at_start, budget_ms);
+        let mut taken = take(self.host, self.store.as_ref(), &subject, budget_ms);
         if let Some(store) = &self.store {
             learn(store, &subject, &mut taken);
         }

@@ -1,7 +1,7 @@
 //! What a transcript says about a session. Tokens, milliseconds, epoch milliseconds.
 
-/// An automatic compaction this many responses after the one before it, or sooner, teaches nothing: a short
-/// conversation is not compacted at the trigger (facts §1).
+/// An automatic compaction fewer responses than this after the one before it teaches nothing: a short
+/// conversation is not compacted at the trigger, but later, at the refusal line (measured, 2.1.332).
 pub const TEACHING_RESPONSES: u64 = 6;
 /// How far above an interval a later response must lie to overrule it, in tokens.
 pub const INTERVAL_SLACK: u64 = 2_000;
