@@ -266,7 +266,7 @@ fn a_program_without_its_execute_bit_is_copied_once() {
         assert_eq!(fs::metadata(&copy).unwrap().permissions().mode() & 0o777, 0o700);
         assert_eq!(fs::metadata(&dir).unwrap().permissions().mode() & 0o777, 0o700);
         assert_eq!(fs::read_dir(&dir).unwrap().count(), 1, "no temporary file stays");
-        fs::write(bundled, "changed").unwrap();
+        fs::write(bundled, "#!/bin/sh\nexit 9\n").unwrap();
         sandbox.run(&["longhaul-hook"]).is("bundled");
     }
 }
@@ -294,6 +294,23 @@ fn a_program_that_the_system_refuses_ends_a_hook_well() {
         let path = format!("home of me/.claude/longhaul/bin/{VERSION}/longhaul-hook");
         sandbox.write(&path, FOREIGN, 0o700);
         sandbox.run(&["longhaul-hook"]).is_quiet();
+    }
+}
+
+/// A pointer of Git LFS, a page of a proxy, nothing at all: a shell would run them as scripts.
+#[test]
+fn text_in_place_of_a_bundled_program_is_not_run() {
+    let texts =
+        ["<!DOCTYPE html>\n<html>(x", "version https://git-lfs.github.com/spec/v1\noid x\n", "exit 2\n", ""];
+    for sandbox in sandboxes() {
+        sandbox.uname("Linux x86_64");
+        for (text, mode) in texts.into_iter().flat_map(|text| [(text, 0o755), (text, 0o644)]) {
+            for name in ["longhaul-hook", "longhaul-statusline"] {
+                let path = format!("it's a \"plugin\" $x/programs/linux-x86_64/{name}");
+                sandbox.write(&path, text.as_bytes(), mode);
+                sandbox.run(&[name]).is_quiet();
+            }
+        }
     }
 }
 
