@@ -264,3 +264,43 @@ fn a_limit_on_file_sizes_ends_nobody() {
         assert!(program == "longhaul-hook" || said.stdout.contains("160k/167k"), "{said:?}");
     }
 }
+
+/// The moments between which a setup can be ended: nothing but the record written; the copy as well; the
+/// settings as well.
+#[test]
+fn a_setup_that_was_ended_in_between_is_healed_by_the_next() {
+    let ours = "{\n  \"model\": \"opus\"\n}\n";
+    for moment in ["record", "copy", "settings"] {
+        for next in [&["setup", "--yes"][..], &["setup", "--undo"]] {
+            let sandbox = Sandbox::new();
+            let settings = sandbox.config().join("settings.json");
+            fs_err::write(&settings, ours).unwrap();
+            assert_eq!(sandbox.longhaul(&["setup", "--statusline"]).code, 0);
+            let record = sandbox.state().join("setup.json");
+            let mut told: Value = serde_json::from_slice(&fs_err::read(&record).unwrap()).unwrap();
+            told["pending"] = told["settings"].take();
+            fs_err::write(&record, told.to_string()).unwrap();
+            let copy = told["pending"]["backups"][0]["path"].as_str().unwrap().to_owned();
+            if moment == "record" {
+                fs_err::remove_file(&copy).unwrap();
+            }
+            if moment != "settings" {
+                fs_err::write(&settings, ours).unwrap();
+                fs_err::write(sandbox.config().join(".lh-AbCdEf"), "{").unwrap();
+            }
+            assert_eq!(sandbox.longhaul(&["setup", "--dry-run"]).code, 0);
+            assert_eq!(
+                fs_err::read(&record).unwrap(),
+                told.to_string().as_bytes(),
+                "a dry run heals nothing"
+            );
+            assert_eq!(sandbox.longhaul(next).code, 0);
+            let now = fs_err::read_to_string(&settings).unwrap();
+            assert_eq!(now.contains("longhaul-statusline"), next[1] == "--yes", "{moment} {next:?}: {now}");
+            assert_eq!(sandbox.longhaul(&["setup", "--undo"]).code, 0);
+            assert_eq!(fs_err::read_to_string(&settings).unwrap(), ours, "{moment} {next:?}");
+            let left = fs_err::read_dir(sandbox.config()).unwrap().map(|entry| entry.unwrap().file_name());
+            assert_eq!(left.collect::<Vec<_>>(), ["settings.json"], "{moment} {next:?}");
+        }
+    }
+}

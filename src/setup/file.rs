@@ -53,12 +53,17 @@ impl File {
         }
     }
 
-    /// Copies it beside itself, for its owner alone, and gives the copy's path.
-    pub fn back_up(&self, stamp: &str) -> Result<Option<PathBuf>> {
-        let Some(bytes) = &self.bytes else { return Ok(None) };
+    /// Where a copy of it would be; none where there is no file.
+    pub fn backup_name(&self, stamp: &str) -> Option<PathBuf> {
+        self.bytes.as_ref()?;
         let mut name = self.named.as_os_str().to_owned();
         name.push(format!(".longhaul-{stamp}.bak"));
-        let path = free_name(Path::new(&name));
+        Some(free_name(Path::new(&name)))
+    }
+
+    /// Copies it there, for its owner alone.
+    pub fn back_up(&self, path: &Path) -> Result<()> {
+        let bytes = self.bytes.as_deref().unwrap_or_default();
         let write = || {
             let mut options = fs_err::OpenOptions::new();
             options.write(true).create_new(true);
@@ -67,14 +72,17 @@ impl File {
                 use fs_err::os::unix::fs::OpenOptionsExt as _;
                 options.mode(0o600);
             }
-            let mut file = options.open(&path)?;
+            let mut file = options.open(path)?;
             file.write_all(bytes)?;
             file.sync_all()
         };
         write()
-            .inspect_err(|_| drop(fs_err::remove_file(&path)))
-            .context("could not back up the settings")?;
-        Ok(Some(path))
+            .inspect_err(|e| {
+                if e.kind() != io::ErrorKind::AlreadyExists {
+                    drop(fs_err::remove_file(path));
+                }
+            })
+            .context("could not back up the settings")
     }
 
     /// Whether it still holds what was read.
@@ -96,6 +104,13 @@ impl File {
             let dir = self.real.parent().unwrap_or(&self.real).display();
             format!("could not write {}: it is as it was; {dir} must be writable", self.real.display())
         })
+    }
+
+    /// Takes away what a setup that was ended in the middle of writing left beside the file. Only the holder of
+    /// the lock may: nobody else writes here under such names.
+    pub fn remove_litter(&self) {
+        let Some(dir) = self.real.parent() else { return };
+        super::programs::remove_litter(dir);
     }
 
     /// Removes the file at the end of its links.

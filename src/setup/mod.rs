@@ -93,7 +93,17 @@ pub fn install(
 fn read_record(host: &Host, store: &Store, dry_run: bool, warnings: &mut Vec<String>) -> Result<Record> {
     let path = store.setup_record();
     match store.read_setup().with_context(|| format!("could not read {}", path.display()))? {
-        Read::Known(record) => Ok(record),
+        Read::Known(mut record) => {
+            if record.pending.is_some() {
+                wire::settle(&mut record, dry_run)?;
+                if !dry_run {
+                    store
+                        .write_setup(&record)
+                        .with_context(|| format!("could not write {}", path.display()))?;
+                }
+            }
+            Ok(record)
+        }
         Read::Newer(version) => bail!(
             "could not use {}: longhaul {version} wrote it and this is {VERSION}; run the newer one",
             path.display()

@@ -208,7 +208,7 @@ fn remove_dir(dir: &Path) -> Option<String> {
 }
 
 /// Temporary files of a setup that was killed.
-fn remove_litter(dir: &Path) {
+pub(super) fn remove_litter(dir: &Path) {
     let Ok(entries) = fs_err::read_dir(dir) else { return };
     for entry in entries.flatten() {
         if entry.file_name().to_string_lossy().starts_with(".lh-") {

@@ -52,6 +52,7 @@ pub fn undo(host: &Host, store: &Store, dry_run: bool) -> Result<Report> {
     if there {
         record.settings = None;
         store.write_setup(&record).context("could not write the setup record")?;
+        programs::remove_litter(store.dir());
         drop(lock);
         // Empty only where nothing but the setup was ever there.
         let _ = fs_err::remove_dir(store.dir());
@@ -143,7 +144,10 @@ fn carry_out(
     if matches!(change, Change::Nothing(_)) {
         return Ok(None);
     }
-    let backup = if let Change::Edit(..) = change { file.back_up(&file_stamp(host))? } else { None };
+    let backup = if let Change::Edit(..) = change { file.backup_name(&file_stamp(host)) } else { None };
+    if let Some(backup) = &backup {
+        file.back_up(backup)?;
+    }
     if !file.unchanged()? {
         if let Some(backup) = backup {
             remove_if_there(&backup)?;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, bail};
 
 use super::decide::{Ask, Decision, Drawer, Why};
+use super::file::File;
 use super::plan::{Plan, plan as plan_again};
 use super::report::Settings;
 use crate::client::wiring::WRAPPER;
@@ -36,7 +37,7 @@ pub fn carry_out(
         if let Some(script) = &plan.script {
             write_script(store, script)?;
         }
-        let backup = plan.file.back_up(stamp)?;
+        let backup = plan.file.backup_name(stamp);
         let done = write(store, &plan, &new, record, backup.clone());
         if matches!(done, Ok(true)) {
             return Ok(plan.outcome(backup));
@@ -54,7 +55,8 @@ pub fn carry_out(
     )
 }
 
-/// Replaces the file, the record first; `false` where somebody else wrote it since it was read.
+/// Copies and replaces the file; `false` where somebody else wrote it since it was read. The record says
+/// first what is to be done and last what was done, so that an end in between is known the next time.
 fn write(
     store: &Store,
     plan: &Plan,
@@ -63,24 +65,55 @@ fn write(
     backup: Option<PathBuf>,
 ) -> Result<bool> {
     let before = record.clone();
-    let now = remembered(plan, new, record, backup);
-    record.declined = false;
-    record.settings = Some(now);
+    let now = remembered(plan, new, record, backup.clone());
     let save = |record: &Record| {
         store
             .write_setup(record)
             .with_context(|| format!("could not write {}", store.setup_record().display()))
     };
+    record.pending = Some(now.clone());
     save(record)?;
-    let done = plan
-        .file
-        .unchanged()
-        .and_then(|same| if same { plan.file.replace(new).map(|()| true) } else { Ok(false) });
+    let replace = || {
+        if let Some(backup) = &backup {
+            plan.file.back_up(backup)?;
+        }
+        if plan.file.unchanged()? { plan.file.replace(new).map(|()| true) } else { Ok(false) }
+    };
+    let done = replace();
     if !matches!(done, Ok(true)) {
         *record = before;
         save(record)?;
+        return done;
     }
+    record.settings = Some(now);
+    (record.declined, record.pending) = (false, None);
+    // The file is written. Where this fails, the next setup or undo sees that from the file itself.
+    let _ = save(record);
     done
+}
+
+/// What a setup that was ended in between really did, told by the file itself.
+pub fn settle(record: &mut Record, dry_run: bool) -> Result<()> {
+    let Some(pending) = record.pending.take() else { return Ok(()) };
+    let file = File::read(&pending.path)?;
+    if !dry_run {
+        file.remove_litter();
+    }
+    let holds = file.bytes.as_deref().map(Print::of);
+    if holds.as_ref() == Some(&pending.wrote) {
+        record.settings = Some(pending);
+        record.declined = false;
+        return Ok(());
+    }
+    // Nothing was written, and the copy is one of what is there; or cut short, and of no use.
+    let known =
+        |path: &PathBuf| record.settings.iter().flat_map(|w| &w.backups).any(|copy| copy.path == *path);
+    if let Some(copy) = pending.backups.last().filter(|copy| !known(&copy.path) && !dry_run)
+        && holds.as_ref() == Some(&copy.holds)
+    {
+        super::remove_if_there(&copy.path)?;
+    }
+    Ok(())
 }
 
 fn remembered(plan: &Plan, new: &[u8], record: &Record, backup: Option<PathBuf>) -> Wiring {

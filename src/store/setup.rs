@@ -23,6 +23,8 @@ pub struct Record {
     pub declined: bool,
     /// What was done to a settings file.
     pub settings: Option<Wiring>,
+    /// What is about to be done to it: there only where a setup was ended in between.
+    pub pending: Option<Wiring>,
 }
 
 /// A change of a settings file.
@@ -115,7 +117,7 @@ impl Store {
 
     /// Writes the record; one that says nothing is no file.
     pub fn write_setup(&self, record: &Record) -> io::Result<()> {
-        if record.settings.is_none() && !record.declined {
+        if record.settings.is_none() && record.pending.is_none() && !record.declined {
             return match fs_err::remove_file(self.setup_record()) {
                 Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
                 _ => Ok(()),
