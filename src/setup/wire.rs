@@ -38,7 +38,7 @@ pub fn carry_out(
             write_script(store, script)?;
         }
         let backup = plan.file.backup_name(stamp);
-        let done = write(store, &plan, &new, record, backup.clone());
+        let done = write(store, &plan, &new, record, backup.as_ref());
         if matches!(done, Ok(true)) {
             return Ok(plan.outcome(backup));
         }
@@ -62,10 +62,10 @@ fn write(
     plan: &Plan,
     new: &[u8],
     record: &mut Record,
-    backup: Option<PathBuf>,
+    backup: Option<&PathBuf>,
 ) -> Result<bool> {
     let before = record.clone();
-    let now = remembered(plan, new, record, backup.clone());
+    let now = remembered(plan, new, record, backup.cloned());
     let save = |record: &Record| {
         store
             .write_setup(record)
@@ -74,7 +74,7 @@ fn write(
     record.pending = Some(now.clone());
     save(record)?;
     let replace = || {
-        if let Some(backup) = &backup {
+        if let Some(backup) = backup {
             plan.file.back_up(backup)?;
         }
         if plan.file.unchanged()? { plan.file.replace(new).map(|()| true) } else { Ok(false) }
