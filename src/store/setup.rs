@@ -73,6 +73,7 @@ impl Print {
 
 /// What the record file holds.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // One is made in a run of setup.
 pub enum Read {
     /// A record; an empty one where there is no file.
     Known(Record),
