@@ -304,3 +304,31 @@ fn a_setup_that_was_ended_in_between_is_healed_by_the_next() {
         }
     }
 }
+
+/// The clock was years ahead while a count was stated, and is right again.
+#[cfg(feature = "testing")]
+#[test]
+fn a_count_from_a_clock_that_was_ahead_is_not_the_newest_for_years() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.transcript(&Rows::new().turns(&[100_000]).rows);
+    sandbox.hook(&sandbox.event("SessionStart", &json!({ "source": "startup" })));
+    let sandbox = sandbox.env("LONGHAUL_TEST_NOW_MS", "2500000000000");
+    let mut payload = sandbox.payload(200_000, Some(100_000), Some(&path));
+    payload["longhaul"] = json!({ "v": 1, "event": "measure", "columns": 80, "figures": { "tokens": 100_000,
+        "output_tokens": 1, "window": 200_000, "autoCompactThreshold": 167_000, "isAutoCompactEnabled": true } });
+    sandbox.statusline(&payload);
+    let sandbox = sandbox.env("LONGHAUL_TEST_NOW_MS", "1796000100000");
+    sandbox.transcript(&Rows::new().turns(&[100_000, 160_000]).rows);
+    let said = sandbox.statusline(&sandbox.payload(200_000, None, Some(&path)));
+    assert!(shown(&said).contains("160k/167k"), "{said:?}");
+    for now in ["-9223372036854775808", "9223372036854775807", "0"] {
+        let sandbox = Sandbox::new().env("LONGHAUL_TEST_NOW_MS", now);
+        sandbox.transcript(&Rows::new().turns(&[150_000, 160_000]).rows);
+        for event in ["SessionStart", "UserPromptSubmit", "PostToolBatch", "PostCompact", "SessionEnd"] {
+            let said =
+                sandbox.hook(&sandbox.event(event, &json!({ "source": "resume", "context_tokens": 9 })));
+            assert_eq!((said.code, &*said.stderr), (0, ""), "{said:?}");
+        }
+        assert!(!sandbox.state().join("trace.log").exists(), "{now}");
+    }
+}

@@ -9,6 +9,7 @@ use super::reading::{Reading, WindowSource};
 use super::records::{Global, Handed, Seen};
 use super::wall;
 use crate::base::id::SessionId;
+use crate::base::span::MINUTE_MS;
 use crate::client::figures::Figures;
 use crate::client::flags::Flags;
 use crate::client::payload::Payload;
@@ -103,6 +104,7 @@ pub fn take(host: &Host, store: Option<&Store>, subject: &Subject, budget_ms: u6
     let before: Seen = record(Slot::Seen).and_then(|b| serde_json::from_slice(&b).ok()).unwrap_or_default();
     let mut seen = before.clone();
     let mut handed: Option<Handed> = record(Slot::Client).and_then(|b| serde_json::from_slice(&b).ok());
+    mend_times(&mut seen, handed.as_mut(), now);
     note(&mut seen, subject, now);
 
     let transcript = subject.transcript.clone().or_else(|| seen.transcript.as_ref().map(PathBuf::from));
@@ -175,6 +177,20 @@ pub fn take(host: &Host, store: Option<&Store>, subject: &Subject, budget_ms: u6
     let figures = (kept_figures.as_ref(), handed.as_ref());
     keep(store, subject, (&before, &seen), figures, measured.found);
     Taken { reading, seen, settings }
+}
+
+/// Times ahead of the clock were written while that was wrong. A count of such a time would be the newest
+/// for years: it is older than any other instead.
+fn mend_times(seen: &mut Seen, handed: Option<&mut Handed>, now: i64) {
+    let latest = now.saturating_add(MINUTE_MS);
+    for counted in [Some(&mut seen.used_at_ms), handed.map(|handed| &mut handed.at_ms)].into_iter().flatten()
+    {
+        if *counted > latest {
+            *counted = 0;
+        }
+    }
+    seen.fingerprint_since_ms = seen.fingerprint_since_ms.min(latest);
+    seen.inputs_changed_ms = seen.inputs_changed_ms.min(latest);
 }
 
 /// Takes over what the caller states.

@@ -97,7 +97,7 @@ pub fn decide(state: &State, moment: Moment, standing: &Standing) -> (Option<Say
     let grown =
         next.tier.is_none_or(|(responses, tenth)| standing.tier.0 > responses || standing.tier.1 > tenth);
     let first_critical = critical && !next.critical;
-    let rested = standing.now_ms.saturating_sub(state.at_ms) >= PAUSE_MS || state.at_ms == 0;
+    let rested = has_passed(PAUSE_MS, state.at_ms, standing.now_ms) || state.at_ms == 0;
     if !wanted || !settled || !(first_critical || (grown && rested)) {
         return (None, next);
     }
@@ -112,7 +112,13 @@ pub fn decide(state: &State, moment: Moment, standing: &Standing) -> (Option<Say
 
 /// Where nothing can be remembered: at most one notice an hour, by the transcript's own rows.
 pub fn may_repeat(last_notice_ms: Option<i64>, now_ms: i64) -> bool {
-    last_notice_ms.is_none_or(|at| now_ms.saturating_sub(at) >= HOUR_MS)
+    last_notice_ms.is_none_or(|at| has_passed(HOUR_MS, at, now_ms))
+}
+
+/// Whether this long has passed since then. What lies further ahead than that was written by a clock that
+/// was wrong, and would silence everything until then.
+fn has_passed(pause_ms: i64, since_ms: i64, now_ms: i64) -> bool {
+    now_ms.abs_diff(since_ms) >= pause_ms.unsigned_abs()
 }
 
 #[cfg(test)]
@@ -158,6 +164,16 @@ mod tests {
         assert_eq!(run(&mut state, Moment::Batch, standing(Urgency::Critical, (9, 9), 22)), None);
         assert_eq!(run(&mut state, Moment::Prompt, standing(Urgency::Critical, (9, 10), 23)), None);
         assert_eq!(run(&mut state, Moment::Prompt, standing(Urgency::Critical, (9, 10), 37)), CRITICAL);
+    }
+
+    #[test]
+    fn a_clock_that_was_ahead_silences_nothing_for_longer_than_the_pause() {
+        let at_ms = 1_000_000 + 10 * 365 * 24 * HOUR_MS;
+        let ahead = State { tier: Some((1, 6)), at_ms, ..State::default() };
+        let (say, next) = decide(&ahead, Moment::Prompt, &standing(Urgency::Due, (1, 7), 0));
+        assert_eq!((say, next.at_ms), (DUE, 1_000_000));
+        assert!(may_repeat(Some(at_ms), 1_000_000));
+        assert!(!may_repeat(Some(1_000_001), 1_000_000));
     }
 
     #[test]
