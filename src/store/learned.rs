@@ -34,13 +34,18 @@ struct File {
 
 const NAME: &str = "learned.json";
 const VERSION: u32 = 1;
+/// How far below the largest context a compaction's own count may lie, in tokens.
+const SLACK: u64 = 2_000;
 /// The newest this many are kept.
 const MOST: usize = 200;
 
 impl Store {
     /// What was learned for a model under these inputs, the newest.
     pub fn lesson(&self, model: &str, fingerprint: u64) -> Option<Lesson> {
-        let sane = |lesson: &Lesson| (1..=MOST_TOKENS).contains(&lesson.pre);
+        // A compaction comes at about the largest context or above it; anything else is damage.
+        let sane = |lesson: &Lesson| {
+            (1..=MOST_TOKENS).contains(&lesson.pre) && lesson.low <= lesson.pre.saturating_add(SLACK)
+        };
         let mine =
             |lesson: &Lesson| lesson.model == model && lesson.fingerprint == fingerprint && sane(lesson);
         self.lessons().ok()?.lessons.into_iter().filter(mine).max_by_key(|lesson| lesson.at_ms)
@@ -109,6 +114,8 @@ mod tests {
         assert_eq!(store.lesson("m", 1).unwrap().pre, 146_000);
         assert_eq!(store.lesson("m", 9), None);
         assert_eq!(store.lesson("n", 1), None);
+        store.learn(Lesson { low: 140_000, ..lesson(1, 20, 9) }, true).unwrap();
+        assert_eq!(store.lesson("m", 1).unwrap().pre, 146_000, "what cannot be is no lesson");
         store.learn(lesson(1, 146_000, 2), false).unwrap();
         assert_eq!(store.lesson("m", 1).unwrap().pre, 167_000);
     }
