@@ -102,7 +102,7 @@ fn read_record(host: &Host, store: &Store, dry_run: bool, warnings: &mut Vec<Str
                         .with_context(|| format!("could not write {}", path.display()))?;
                 }
             }
-            Ok(record)
+            Ok(*record)
         }
         Read::Newer(version) => bail!(
             "could not use {}: longhaul {version} wrote it and this is {VERSION}; run the newer one",

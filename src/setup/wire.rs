@@ -1,6 +1,6 @@
 //! Carrying out what was planned for the settings: script, backup, record, then the file itself.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 
@@ -38,7 +38,7 @@ pub fn carry_out(
             write_script(store, script)?;
         }
         let backup = plan.file.backup_name(stamp);
-        let done = write(store, &plan, &new, record, backup.as_ref());
+        let done = write(store, &plan, &new, record, backup.as_deref());
         if matches!(done, Ok(true)) {
             return Ok(plan.outcome(backup));
         }
@@ -57,15 +57,9 @@ pub fn carry_out(
 
 /// Copies and replaces the file; `false` where somebody else wrote it since it was read. The record says
 /// first what is to be done and last what was done, so that an end in between is known the next time.
-fn write(
-    store: &Store,
-    plan: &Plan,
-    new: &[u8],
-    record: &mut Record,
-    backup: Option<&PathBuf>,
-) -> Result<bool> {
+fn write(store: &Store, plan: &Plan, new: &[u8], record: &mut Record, backup: Option<&Path>) -> Result<bool> {
     let before = record.clone();
-    let now = remembered(plan, new, record, backup.cloned());
+    let now = remembered(plan, new, record, backup.map(Path::to_owned));
     let save = |record: &Record| {
         store
             .write_setup(record)
