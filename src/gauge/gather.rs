@@ -104,7 +104,7 @@ pub fn take(host: &Host, store: Option<&Store>, subject: &Subject, budget_ms: u6
     let before: Seen = record(Slot::Seen).and_then(|b| serde_json::from_slice(&b).ok()).unwrap_or_default();
     let mut seen = before.clone();
     let mut handed: Option<Handed> = record(Slot::Client).and_then(|b| serde_json::from_slice(&b).ok());
-    mend_times(&mut seen, handed.as_mut(), now);
+    mend_times(&mut seen, now);
     note(&mut seen, subject, now);
 
     let transcript = subject.transcript.clone().or_else(|| seen.transcript.as_ref().map(PathBuf::from));
@@ -181,13 +181,10 @@ pub fn take(host: &Host, store: Option<&Store>, subject: &Subject, budget_ms: u6
 
 /// Times ahead of the clock were written while that was wrong. A count of such a time would be the newest
 /// for years: it is older than any other instead.
-fn mend_times(seen: &mut Seen, handed: Option<&mut Handed>, now: i64) {
+fn mend_times(seen: &mut Seen, now: i64) {
     let latest = now.saturating_add(MINUTE_MS);
-    for counted in [Some(&mut seen.used_at_ms), handed.map(|handed| &mut handed.at_ms)].into_iter().flatten()
-    {
-        if *counted > latest {
-            *counted = 0;
-        }
+    if seen.used_at_ms > latest {
+        seen.used_at_ms = 0;
     }
     seen.fingerprint_since_ms = seen.fingerprint_since_ms.min(latest);
     seen.inputs_changed_ms = seen.inputs_changed_ms.min(latest);
