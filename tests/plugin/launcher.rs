@@ -297,6 +297,21 @@ fn a_program_that_the_system_refuses_ends_a_hook_well() {
     }
 }
 
+#[test]
+fn options_of_the_shell_from_the_environment_change_nothing() {
+    for sandbox in sandboxes() {
+        for options in ["errexit", "nounset", "xtrace", "verbose:errexit", "noglob:noclobber"] {
+            let path = format!("home of me/.claude/longhaul/bin/{VERSION}/longhaul-hook");
+            for content in [FOREIGN, b""] {
+                sandbox.write(&path, content, 0o700);
+                let said = sandbox.run_with(&["longhaul-hook"], |c| c.env("SHELLOPTS", options));
+                assert_eq!((said.code, &*said.out), (Some(0), ""), "{options}: {said:?}");
+                assert!(options.contains("verbose") || said.err.is_empty(), "{options}: {said:?}");
+            }
+        }
+    }
+}
+
 /// A pointer of Git LFS, a page of a proxy, nothing at all: a shell would run them as scripts.
 #[test]
 fn text_in_place_of_a_bundled_program_is_not_run() {
