@@ -1,23 +1,28 @@
 //! Takes a reading: the one place of the gauge that reads and keeps anything.
 
-use std::path::{Path, PathBuf};
+mod around;
+mod measure;
+
+use std::path::PathBuf;
+
+use around::{add_global, flags};
+use measure::measure;
 
 use super::context::{Candidates, Stamped, Told, newest};
 use super::inputs::{Inputs, Name};
 use super::learned::{self, Interval, Verdict};
 use super::reading::{Reading, WindowSource};
-use super::records::{Global, Handed, Seen};
+use super::records::{Handed, Seen};
 use super::wall;
 use crate::base::id::SessionId;
 use crate::base::span::MINUTE_MS;
 use crate::client::figures::Figures;
-use crate::client::flags::Flags;
+use crate::client::models;
 use crate::client::payload::Payload;
-use crate::client::settings::{Origin, Scope, Settings, Values};
-use crate::client::transcript::{self, Advance, Progress, Tail, tail};
-use crate::client::{models, session_file};
+use crate::client::settings::Settings;
+use crate::client::transcript;
+use crate::host::Host;
 use crate::host::clock::Deadline;
-use crate::host::{Host, files, process};
 use crate::store::learned::Lesson;
 use crate::store::session::Slot;
 use crate::store::{Store, config_dir};
@@ -85,16 +90,6 @@ pub struct Taken {
     /// Settings files that could not be read, and other things worth a warning.
     pub settings: Settings,
 }
-
-/// The part of a transcript that is looked at when the whole cannot be caught up with in time, in bytes.
-const TAIL: u64 = 8 << 20;
-/// What is surely measured within a redraw's budget, in bytes.
-const QUICK: u64 = 24 << 20;
-/// From this many bytes on it is worth storing that they are measured: below, reading them again is cheaper
-/// than replacing the record.
-const WORTH_STORING: u64 = 64 << 10;
-/// The client's `.claude.json` is not read when larger, in bytes.
-const GLOBAL_MOST: u64 = 16 << 20;
 
 /// Takes a reading within `budget_ms`; what a transcript holds beyond that is left for the next one.
 pub fn take(host: &Host, store: Option<&Store>, subject: &Subject, budget_ms: u64) -> Taken {
@@ -206,94 +201,6 @@ fn note(seen: &mut Seen, subject: &Subject, now: i64) {
     if subject.used_at_start.is_some() {
         seen.used = subject.used_at_start;
         seen.used_at_ms = now;
-    }
-}
-
-/// A transcript as far as it is measured.
-#[derive(Default)]
-struct Measured {
-    progress: Progress,
-    tail: Option<Tail>,
-    complete: bool,
-    found: bool,
-}
-
-impl Measured {
-    /// The whole's figures, with what the end says where the whole is not measured yet.
-    fn figures(&self) -> transcript::Figures {
-        let mut figures = self.progress.figures();
-        if let Some(tail) = &self.tail {
-            figures.context.clone_from(&tail.context);
-            figures.context_at = tail.context_at;
-            figures.last_response = tail.last_response;
-            figures.previous_context = tail.previous_context;
-            figures.after_compaction = tail.after_compaction;
-            figures.refused = tail.refused;
-            figures.last_boundary = tail.last_boundary.or(figures.last_boundary);
-        }
-        figures
-    }
-}
-
-/// Measures on from where the last look ended. A transcript too long to be caught up with now is looked at
-/// from its end first.
-fn measure(path: &Path, subject: &Subject, store: Option<&Store>, deadline: Deadline) -> Measured {
-    let Ok(file) = files::open_regular(path) else { return Measured::default() };
-    let slot = subject.session.as_ref().zip(store);
-    let saved = slot.and_then(|(id, store)| store.load(id, Slot::Scan));
-    let mut progress = saved.as_deref().and_then(Progress::from_bytes).unwrap_or_default();
-    let rest = file.metadata().map_or(0, |meta| meta.len()).saturating_sub(progress.offset());
-    let look = || tail(&file, TAIL, Some(deadline)).ok();
-    let early = (rest > QUICK).then(look).flatten();
-    let failed = Advance { complete: false, changed: false, read: 0 };
-    let advance = progress.advance(&file, Some(deadline)).unwrap_or(failed);
-    let tail = if advance.complete { None } else { early.or_else(look) };
-    if advance.read >= WORTH_STORING
-        && let Some((id, store)) = slot
-    {
-        let _ = store.save(id, Slot::Scan, &progress.to_bytes());
-    }
-    Measured { progress, tail, complete: advance.complete, found: true }
-}
-
-/// The session's command line: from the process that runs it, else as it was seen.
-fn flags(host: &Host, subject: &Subject, seen: &Seen, config: Option<&Path>) -> Flags {
-    let pid = if subject.inside {
-        host.env("CLAUDE_PID").and_then(|text| text.parse().ok())
-    } else {
-        let running = config.zip(subject.session.as_ref());
-        running.and_then(|(config, id)| session_file::of_session(config, id)).and_then(|file| file.pid)
-    };
-    let arguments = pid.and_then(process::arguments);
-    arguments.map_or_else(
-        || Flags { autocompact: seen.autocompact_flag.clone(), ..Flags::default() },
-        |list| Flags::read(&list),
-    )
-}
-
-/// Adds `.claude.json` as the weakest scope. It can be large, so it is read only when it has changed.
-fn add_global(host: &Host, settings: &mut Settings, global: &mut Global) {
-    let base = host.env_path("CLAUDE_CONFIG_DIR").or_else(|| host.home());
-    let old = config_dir(host).map(|dir| dir.join(".config.json")).filter(|path| path.is_file());
-    let Some(path) = old.or_else(|| base.map(|dir| dir.join(".claude.json"))) else { return };
-    let version = files::version(&path);
-    if global.version != version || version == 0 {
-        let values = files::read_small(&path, GLOBAL_MOST).ok().and_then(|bytes| Values::parse(&bytes).ok());
-        let values = values.unwrap_or_default();
-        let wanted = |name: &str| Name::ALL.iter().any(|input| input.is_env() && input.as_str() == name);
-        *global = Global {
-            version,
-            enabled: values.enabled.and_then(|value| value.as_bool()),
-            env: values.env.into_iter().filter(|(name, text)| wanted(name) && !text.is_empty()).collect(),
-        };
-    }
-    if global.enabled.is_some() || !global.env.is_empty() {
-        let values = Values {
-            env: global.env.clone(),
-            enabled: global.enabled.map(serde_json::Value::from),
-            ..Values::default()
-        };
-        settings.scopes.push(Scope { origin: Origin::Global, path: Some(path), values });
     }
 }
 
