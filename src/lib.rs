@@ -1,13 +1,14 @@
 //! The library behind longhaul's four programs.
 //!
 //! Floors, each using only those below it: faces (`hook`, `line`, `watcher`, `cli`), features
-//! (`gauge`, `setup`), ground (`client`, `store`, then `host`, then `base`).
+//! (`gauge`, `handoff`, `setup`), ground (`client`, `store`, then `host`, then `base`).
 //! `tests/layers.rs` fails on an arrow that runs up or sideways.
 
 pub mod base;
 pub mod cli;
 pub mod client;
 pub mod gauge;
+pub mod handoff;
 pub mod hook;
 pub mod host;
 pub mod line;

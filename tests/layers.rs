@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// Floors from the top. Folders of one floor may not use each other.
 const FLOORS: [&[&str]; 6] =
-    [&["hook", "line", "watcher", "cli"], &["setup"], &["gauge"], &["client", "store"], &["host"], &["base"]];
+    [&["hook", "line", "watcher", "cli"], &["setup", "handoff"], &["gauge"], &["client", "store"], &["host"], &["base"]];
 
 fn floors() -> BTreeMap<&'static str, usize> {
     FLOORS

@@ -47,6 +47,31 @@ pub fn at_least(used: u64, wall: u64, line: u64) -> bool {
     u128::from(used) * 100 >= u128::from(wall) * u128::from(line)
 }
 
+/// How many tokens a text may come to, from its bytes: an estimate on the high side. 7 ASCII bytes count
+/// as 2 tokens, a sign of two bytes (Latin with marks, Greek, Cyrillic) as 2/3, one of three bytes (CJK and
+/// most others) as 1, one of four (emoji) as 2.
+///
+/// ```
+/// use longhaul::base::tokens::estimate;
+/// assert_eq!([estimate("plain words of English text."), estimate("测试项目")], [8, 4]);
+/// ```
+pub fn estimate(text: &str) -> u64 {
+    if text.is_ascii() {
+        return (text.len() as u64 * 2).div_ceil(7);
+    }
+    let mut counts = [0_u64; 4];
+    for byte in text.bytes() {
+        match byte {
+            0..0x80 => counts[0] += 1,
+            0xc0..0xe0 => counts[1] += 1,
+            0xe0..0xf0 => counts[2] += 1,
+            0xf0.. => counts[3] += 1,
+            _ => {}
+        }
+    }
+    (counts[0] * 6 + counts[1] * 14 + counts[2] * 21 + counts[3] * 42).div_ceil(21)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

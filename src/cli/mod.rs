@@ -1,6 +1,7 @@
 //! What people type: the verbs, what they take, and how their results are shown.
 
 mod explain;
+mod export;
 mod handoff;
 mod page;
 mod sample;
@@ -29,6 +30,7 @@ const EXAMPLES: &str = "Examples:
   longhaul explain                        the wall of the session this shell belongs to
   longhaul explain --session ID --json    the same of another one, for programs
   longhaul weigh --transcript FILE        how heavy a session has become
+  longhaul export --session ID            write a session out, to be read in full elsewhere
   longhaul setup --dry-run                what setup would change, and nothing else
 
 Exit codes: 0 done, 1 could not be done (said on standard error), 2 wrong usage.";
@@ -37,6 +39,7 @@ Exit codes: 0 done, 1 could not be done (said on standard error), 2 wrong usage.
 enum Verb {
     Explain(explain::Args),
     Weigh(weigh::Args),
+    Export(export::Args),
     Handoff(handoff::Args),
     Setup(setup::SetupArgs),
 }
@@ -62,6 +65,7 @@ pub fn run(cli: Cli, host: &Host) -> Result<ExitCode> {
     match cli.verb {
         Verb::Explain(args) => explain::run(&args, host)?,
         Verb::Weigh(args) => weigh::run(&args, host)?,
+        Verb::Export(args) => export::run(&args, host)?,
         Verb::Handoff(args) => handoff::run(&args, host)?,
         Verb::Setup(args) => return setup::run(&args, host),
     }

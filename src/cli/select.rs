@@ -42,6 +42,11 @@ impl Selector {
         subject.inside && self.payload.is_none() && !is_own
     }
 
+    /// A session by its id, or a transcript by its path.
+    pub fn of(session: Option<String>, transcript: Option<PathBuf>) -> Self {
+        Self { session, transcript, payload: None }
+    }
+
     /// Takes a reading of what is selected.
     pub fn read(&self, host: &Host, model: Option<&String>, subtasks: u64) -> Result<(Subject, Taken)> {
         let project = host.env_path("CLAUDE_PROJECT_DIR").or_else(|| host.current_dir());

@@ -22,3 +22,8 @@ pub fn stdout_is_terminal() -> bool {
 pub fn can_ask() -> bool {
     std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
 }
+
+/// Whether standard error is a terminal.
+pub fn stderr_is_terminal() -> bool {
+    std::io::stderr().is_terminal()
+}

@@ -5,6 +5,7 @@
 
 pub mod atomic;
 pub mod config;
+pub mod exports;
 pub mod learned;
 pub mod lock;
 pub mod session;

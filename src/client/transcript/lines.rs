@@ -5,7 +5,7 @@ use std::io;
 
 use memchr::memchr_iter;
 
-use super::squeeze::Squeeze;
+use super::squeeze::{Limits, Squeeze};
 use crate::host::clock::Deadline;
 
 /// Bytes read at a time.
@@ -37,6 +37,34 @@ pub struct Place {
     pub seen: u64,
 }
 
+/// Where a line stands in its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Span {
+    /// Offset of its first byte.
+    pub at: u64,
+    /// Its bytes, without the line feed.
+    pub bytes: u64,
+}
+
+/// How a file is read.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// Looked at between chunks.
+    pub deadline: Option<Deadline>,
+    /// Where the reading ends at the latest, so that two of them see the same of a file that grows.
+    pub end: u64,
+    /// What is kept of long lines.
+    pub limits: Limits,
+    /// What a squeezed line may come to, in bytes; one with more in it is given up.
+    pub squeezed_max: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { deadline: None, end: u64::MAX, limits: Limits::default(), squeezed_max: SQUEEZED_MAX }
+    }
+}
+
 /// Hands on every complete line from `place` on and moves it. Stops at the end of the file (`true`) or at
 /// the deadline (`false`), which is looked at between chunks, once a line is done: whoever comes back
 /// often enough gets through.
@@ -46,11 +74,23 @@ pub fn read(
     deadline: Option<Deadline>,
     line: &mut impl FnMut(Line),
 ) -> io::Result<bool> {
+    read_spans(file, place, Options { deadline, ..Options::default() }, &mut |it, _| line(it))
+}
+
+/// The same, told how, and with the place of each line.
+pub fn read_spans(
+    file: &File,
+    place: &mut Place,
+    options: Options,
+    line: &mut impl FnMut(Line, Span),
+) -> io::Result<bool> {
     let mut buffer = vec![0; LINE_MAX + CHUNK];
-    let mut reading = Reading { place: *place, held: 0, long: None };
+    let mut reading = Reading { place: *place, held: 0, long: None, options };
+    let deadline = options.deadline;
     let mut at = place.offset;
     loop {
-        let room = reading.held + CHUNK;
+        let left = usize::try_from(options.end.saturating_sub(at)).unwrap_or(usize::MAX);
+        let room = reading.held + CHUNK.min(left);
         let got = match read_at(file, &mut buffer[reading.held..room], at) {
             Ok(0) => break,
             Ok(got) => got,
@@ -77,21 +117,27 @@ struct Reading {
     /// Bytes at the buffer's front that begin a line.
     held: usize,
     long: Option<Long>,
+    options: Options,
 }
 
-#[derive(Default)]
 struct Long {
+    max: usize,
     squeeze: Squeeze,
     kept: Vec<u8>,
     overflown: bool,
 }
 
 impl Long {
+    fn new(options: &Options) -> Self {
+        let squeeze = Squeeze::new(options.limits);
+        Self { max: options.squeezed_max, squeeze, kept: Vec::new(), overflown: false }
+    }
+
     fn feed(&mut self, piece: &[u8]) {
         if !self.overflown {
             self.squeeze.feed(piece, &mut self.kept);
         }
-        if self.kept.len() > SQUEEZED_MAX {
+        if self.kept.len() > self.max {
             self.overflown = true;
             self.kept = Vec::new();
         }
@@ -100,12 +146,14 @@ impl Long {
 
 impl Reading {
     /// Deals with a filled buffer, whose last `fresh` bytes are new and end at `at` in the file.
-    fn take(&mut self, data: &mut [u8], fresh: usize, at: u64, line: &mut impl FnMut(Line)) {
+    fn take(&mut self, data: &mut [u8], fresh: usize, at: u64, line: &mut impl FnMut(Line, Span)) {
         let base = at - data.len() as u64;
         let known = data.len() - fresh;
         let mut start = 0;
         for end in memchr_iter(b'\n', &data[known..]).map(|end| end + known) {
-            self.end_line(&data[start..end], line);
+            let from = self.place.offset;
+            let span = Span { at: from, bytes: (base + end as u64).saturating_sub(from) };
+            self.end_line(&data[start..end], span, line);
             start = end + 1;
             self.place.offset = base + start as u64;
         }
@@ -114,10 +162,12 @@ impl Reading {
             self.place.offset = at;
             self.held = 0;
         } else if self.long.is_some() || rest > LINE_MAX {
-            self.long.get_or_insert_default().feed(&data[start..]);
+            let options = &self.options;
+            self.long.get_or_insert_with(|| Long::new(options)).feed(&data[start..]);
             self.held = 0;
             if at - self.place.offset > GIVEN_UP {
-                line(Line::TooLong);
+                let from = self.place.offset;
+                line(Line::TooLong, Span { at: from, bytes: at - from });
                 self.long = None;
                 self.place.in_given_up = true;
                 self.place.offset = at;
@@ -129,17 +179,17 @@ impl Reading {
     }
 
     /// The bytes up to a line feed.
-    fn end_line(&mut self, bytes: &[u8], line: &mut impl FnMut(Line)) {
+    fn end_line(&mut self, bytes: &[u8], span: Span, line: &mut impl FnMut(Line, Span)) {
         if self.place.in_given_up {
             self.place.in_given_up = false;
             return;
         }
         match self.long.take() {
-            None if bytes.len() <= LINE_MAX => line(Line::Whole(bytes)),
+            None if bytes.len() <= LINE_MAX => line(Line::Whole(bytes), span),
             long => {
-                let mut long = long.unwrap_or_default();
+                let mut long = long.unwrap_or_else(|| Long::new(&self.options));
                 long.feed(bytes);
-                line(if long.overflown { Line::TooLong } else { Line::Whole(&long.kept) });
+                line(if long.overflown { Line::TooLong } else { Line::Whole(&long.kept) }, span);
             }
         }
     }

@@ -7,7 +7,8 @@
 //! `result` rows, whose usage is a sum over requests, and `api-request` rows are outside the conversation
 //! and never looked into.
 
-mod branch;
+pub mod blocks;
+pub mod branch;
 mod bytes;
 mod compaction;
 mod figures;
@@ -17,12 +18,13 @@ pub mod notes;
 mod progress;
 pub mod row;
 pub mod scan;
-mod squeeze;
+pub mod squeeze;
 mod stored;
 mod tail;
 mod tally;
 pub mod texts;
 mod turns;
+pub mod words;
 
 pub use figures::{BREAK_MS, Boundary, Context, Figures, INTERVAL_SLACK, Interval, TEACHING_RESPONSES};
 pub use progress::{Advance, Progress};

@@ -13,6 +13,10 @@ pub struct Attachment<'a> {
     pub human: bool,
     /// `content` as it stands.
     pub content: &'a [u8],
+    /// `commandMode` of a queued command: `prompt`, `task-notification`.
+    pub mode: Option<&'a [u8]>,
+    /// `prompt` of a queued command as it stands: a string or an array of blocks.
+    pub prompt: &'a [u8],
 }
 
 /// `compactMetadata`, in tokens.
@@ -42,6 +46,8 @@ impl<'a> Attachment<'a> {
                 b"origin" => attachment.origin = kind_member(at)?,
                 b"humanTurn" => attachment.human = at.is_true()?,
                 b"content" => attachment.content = at.skip()?,
+                b"commandMode" => attachment.mode = at.text()?,
+                b"prompt" => attachment.prompt = at.skip()?,
                 _ => drop(at.skip()?),
             }
             Ok(())

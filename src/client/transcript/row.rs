@@ -51,6 +51,8 @@ pub enum Kind {
 pub struct Row<'a> {
     /// `type`.
     pub kind: Kind,
+    /// `type` as it stands; of rows that are known to be elsewhere see [`leading_type`].
+    pub type_name: &'a [u8],
     /// `uuid`.
     pub uuid: Option<&'a [u8]>,
     /// `parentUuid`.
@@ -89,6 +91,20 @@ pub struct Row<'a> {
     pub attachment: Option<Attachment<'a>>,
     /// `compactMetadata`.
     pub compact: Option<Compact<'a>>,
+    /// `toolUseResult` as it stands.
+    pub tool_result: &'a [u8],
+    /// `toolDenialKind`, e.g. `user-rejected`.
+    pub denial: Option<&'a [u8]>,
+    /// `userFeedback`: what the person typed beside a refusal.
+    pub feedback: Option<&'a [u8]>,
+    /// `content` of a system row.
+    pub content: Option<&'a [u8]>,
+    /// `sessionId`.
+    pub session: Option<&'a [u8]>,
+    /// `cwd`.
+    pub cwd: Option<&'a [u8]>,
+    /// `version` of the client.
+    pub version: Option<&'a [u8]>,
 }
 
 /// `parentUuid`.
@@ -120,7 +136,17 @@ impl<'a> Row<'a> {
 
     fn member(&mut self, key: &'a [u8], at: &mut Cursor<'a>) -> Result<(), Damaged> {
         match key {
-            b"type" => self.kind = kind_of(at.text()?),
+            b"type" => {
+                self.type_name = at.text()?.unwrap_or_default();
+                self.kind = kind_of(self.type_name);
+            }
+            b"toolUseResult" => self.tool_result = at.skip()?,
+            b"toolDenialKind" => self.denial = at.text()?,
+            b"userFeedback" => self.feedback = at.text()?,
+            b"content" => self.content = at.text()?,
+            b"sessionId" => self.session = at.text()?,
+            b"cwd" => self.cwd = at.text()?,
+            b"version" => self.version = at.text()?,
             b"uuid" => self.uuid = at.text()?,
             b"parentUuid" => {
                 self.parent = at.text()?.map_or(Parent::Root, Parent::Row);
@@ -163,12 +189,18 @@ fn is_elsewhere(line: &[u8]) -> bool {
         .any(|kind| rest.starts_with(kind.as_bytes()))
 }
 
-fn kind_of(text: Option<&[u8]>) -> Kind {
+/// The `type` that a line opens with.
+pub fn leading_type(line: &[u8]) -> Option<&[u8]> {
+    let rest = line.strip_prefix(b"{\"type\":\"")?;
+    Some(&rest[..memchr::memchr(b'"', rest)?])
+}
+
+fn kind_of(text: &[u8]) -> Kind {
     match text {
-        Some(b"user") => Kind::User,
-        Some(b"assistant") => Kind::Assistant,
-        Some(b"attachment") => Kind::Attachment,
-        Some(b"system") => Kind::System,
+        b"user" => Kind::User,
+        b"assistant" => Kind::Assistant,
+        b"attachment" => Kind::Attachment,
+        b"system" => Kind::System,
         _ => Kind::Other,
     }
 }

@@ -5,15 +5,27 @@ use memchr::{memchr, memchr2};
 
 use super::scan::escapes_before;
 
-/// What is kept of a string, in bytes: more than any text that is compared.
-const STRING_MAX: usize = 4 * 1024;
-/// Values nested deeper than this are emptied. A block's own members stand at depth 4
-/// (row, `message`, `content`, block).
-const DEPTH_MAX: usize = 4;
+/// What is kept of a long line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// What is kept of a string, in bytes.
+    pub string: usize,
+    /// Values nested deeper than this are emptied. A block's own members stand at depth 4 (row, `message`,
+    /// `content`, block).
+    pub depth: usize,
+}
+
+impl Default for Limits {
+    /// More than any text that is compared.
+    fn default() -> Self {
+        Self { string: 4 * 1024, depth: 4 }
+    }
+}
 
 /// The state between two pieces of one line.
 #[derive(Debug, Default)]
 pub struct Squeeze {
+    limits: Limits,
     depth: usize,
     in_string: bool,
     /// The piece before ended in an unfinished escape.
@@ -23,6 +35,11 @@ pub struct Squeeze {
 }
 
 impl Squeeze {
+    /// Before the first piece.
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, ..Self::default() }
+    }
+
     /// Takes the next piece of the line and adds what is left of it to `out`.
     pub fn feed(&mut self, piece: &[u8], out: &mut Vec<u8>) {
         let mut at = 0;
@@ -34,8 +51,8 @@ impl Squeeze {
 
     /// Inside a string: takes bytes up to the next quote or escape, and that with them.
     fn string(&mut self, piece: &[u8], out: &mut Vec<u8>) -> usize {
-        let deep = self.depth > DEPTH_MAX;
-        if deep || self.kept == STRING_MAX {
+        let deep = self.depth > self.limits.depth;
+        if deep || self.kept == self.limits.string {
             return self.rest_of_string(piece, deep, out);
         }
         if self.escaped {
@@ -54,8 +71,8 @@ impl Squeeze {
             Some(_) => {
                 self.escaped = true;
                 // An escape is kept whole or not at all.
-                if self.kept + 2 > STRING_MAX {
-                    self.kept = STRING_MAX;
+                if self.kept + 2 > self.limits.string {
+                    self.kept = self.limits.string;
                 }
                 self.keep(b"\\", out);
                 end + 1
@@ -85,7 +102,7 @@ impl Squeeze {
     }
 
     fn keep(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
-        let kept = bytes.len().min(STRING_MAX - self.kept);
+        let kept = bytes.len().min(self.limits.string - self.kept);
         out.extend_from_slice(&bytes[..kept]);
         self.kept += kept;
     }
@@ -97,7 +114,7 @@ impl Squeeze {
             if matches!(byte, b'}' | b']') {
                 self.depth = self.depth.saturating_sub(1);
             }
-            if self.depth <= DEPTH_MAX {
+            if self.depth <= self.limits.depth {
                 out.push(*byte);
             }
             if matches!(byte, b'{' | b'[') {
@@ -108,7 +125,7 @@ impl Squeeze {
             return end;
         }
         (self.in_string, self.kept) = (true, 0);
-        if self.depth <= DEPTH_MAX {
+        if self.depth <= self.limits.depth {
             out.push(b'"');
         }
         end + 1
@@ -143,9 +160,9 @@ mod tests {
         assert_eq!(squeezed(line, &[]), br#"{"m":{"c":[{"input":{}}]}}"#);
         let long = format!("{{\"a\":\"{}\",\"b\":\"{}\"}}", "x".repeat(100_000), "\\n".repeat(50_000));
         let short = squeezed(long.as_bytes(), &[]);
-        assert!(short.len() < 2 * STRING_MAX + 100);
+        assert!(short.len() < 2 * Limits::default().string + 100);
         let value: serde_json::Value = serde_json::from_slice(&short).unwrap();
-        assert_eq!(value["a"].as_str().unwrap().len(), STRING_MAX);
+        assert_eq!(value["a"].as_str().unwrap().len(), Limits::default().string);
     }
 
     proptest! {

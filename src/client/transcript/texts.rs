@@ -14,6 +14,75 @@ pub fn plain(raw: &[u8]) -> Cow<'_, str> {
     serde_json::from_str(&quoted).map_or_else(|_| String::from_utf8_lossy(raw), Cow::Owned)
 }
 
+/// The text behind its escapes, of any piece of JSON, a broken one too: what is no escape stays, and lone
+/// surrogates and bytes that are no text become the replacement sign. Also says whether any did.
+pub fn unescape(raw: &[u8], out: &mut String) -> bool {
+    let mut whole = true;
+    let mut rest = raw;
+    while let Some(at) = memchr::memchr(b'\\', rest) {
+        whole &= push_lossy(&rest[..at], out);
+        rest = &rest[at..];
+        let (sign, used) = escape(rest);
+        match sign {
+            Some(sign) => out.push(sign),
+            None if used == 6 => {
+                out.push(char::REPLACEMENT_CHARACTER);
+                whole = false;
+            }
+            None => out.push('\\'),
+        }
+        rest = &rest[used..];
+    }
+    push_lossy(rest, out) && whole
+}
+
+fn push_lossy(bytes: &[u8], out: &mut String) -> bool {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => {
+            out.push_str(text);
+            true
+        }
+        Err(_) => {
+            out.push_str(&String::from_utf8_lossy(bytes));
+            false
+        }
+    }
+}
+
+/// The sign that an escape stands for, and its length. `None` with 6: half a pair; with 1: no escape.
+fn escape(bytes: &[u8]) -> (Option<char>, usize) {
+    let sign = match bytes.get(1) {
+        Some(b'n') => '\n',
+        Some(b't') => '\t',
+        Some(b'r') => '\r',
+        Some(b'b') => '\u{8}',
+        Some(b'f') => '\u{c}',
+        Some(b'"') => '"',
+        Some(b'\\') => '\\',
+        Some(b'/') => '/',
+        Some(b'u') => return unicode(bytes),
+        _ => return (None, 1),
+    };
+    (Some(sign), 2)
+}
+
+fn unicode(bytes: &[u8]) -> (Option<char>, usize) {
+    let unit = |at: usize| {
+        let hex = bytes.get(at..at + 4).and_then(|hex| std::str::from_utf8(hex).ok())?;
+        u32::from_str_radix(hex, 16).ok().filter(|_| bytes[at - 2..at] == *b"\\u")
+    };
+    let Some(first) = unit(2) else { return (None, 1) };
+    if let Some(sign) = char::from_u32(first) {
+        return (Some(sign), 6);
+    }
+    match unit(8) {
+        Some(second @ 0xdc00..0xe000) if first < 0xdc00 => {
+            (char::from_u32(0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00)), 12)
+        }
+        _ => (None, 6),
+    }
+}
+
 /// Epoch milliseconds of a row's time stamp. The client's own form is read without the general parser.
 pub(super) fn stamp(text: &[u8]) -> Option<i64> {
     usual_stamp(text).or_else(|| span::parse_stamp(std::str::from_utf8(text).ok()?))
@@ -41,4 +110,39 @@ fn usual_stamp(text: &[u8]) -> Option<i64> {
     let days =
         era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + (153 * month + 2) / 5 + day - 1 - 719_468;
     Some((((days * 24 + hour) * 60 + minute) * 60 + second) * 1000 + ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn half_pairs_and_broken_escapes_are_shown_and_told() {
+        let text = |raw: &[u8]| {
+            let mut out = String::new();
+            let whole = unescape(raw, &mut out);
+            (out, whole)
+        };
+        assert_eq!(text(br#"a\nb\"c\u00e9\ud83d\ude00"#), ("a\nb\"c\u{e9}\u{1f600}".into(), true));
+        assert_eq!(text(br"\ud83d!"), ("\u{fffd}!".into(), false));
+        assert_eq!(text(br"\ude00\ud83d\u0041"), ("\u{fffd}\u{fffd}A".into(), false));
+        assert_eq!(text(b"\xff\xfe"), ("\u{fffd}\u{fffd}".into(), false));
+        assert_eq!(text(br"\q\u12"), (r"\q\u12".into(), true));
+    }
+
+    proptest! {
+        #[test]
+        fn every_text_comes_back(text in any::<String>()) {
+            let json = serde_json::to_string(&text).unwrap();
+            let mut out = String::new();
+            prop_assert!(unescape(&json.as_bytes()[1..json.len() - 1], &mut out));
+            prop_assert_eq!(out, text);
+        }
+
+        #[test]
+        fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+            unescape(&bytes, &mut String::new());
+        }
+    }
 }

@@ -1,0 +1,183 @@
+//! The whole export, from a transcript to a directory.
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::assemble::{Budget, Group, Material, assemble};
+use super::collect::collect;
+use super::copy::copy;
+use super::index::{Facts, index};
+use super::redact::Redactor;
+use super::subagents;
+use super::survey::{Source, survey};
+use crate::base::id::SessionId;
+use crate::base::span::stamp;
+use crate::client::projects;
+use crate::host::files;
+use crate::store::Store;
+use crate::store::exports::Draft;
+
+/// Names of files.
+const FULL: &str = "03-full-transcript.txt";
+const INDEX: &str = "04-index.json";
+const COPY: &str = "parent.jsonl.zst";
+
+/// What is asked for.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// The transcript.
+    pub transcript: PathBuf,
+    /// Where to; `None`: the usual place.
+    pub out: Option<PathBuf>,
+    /// Tokens that the must-read parts may come to.
+    pub budget: u64,
+    /// Mask credentials.
+    pub redact: bool,
+    /// A brief to go with it.
+    pub brief: Option<String>,
+    /// Exports of the ancestors, the oldest first.
+    pub ancestors: Vec<PathBuf>,
+    /// Epoch milliseconds.
+    pub now_ms: i64,
+}
+
+/// What came about.
+#[derive(Debug)]
+pub struct Done {
+    /// The export's id.
+    pub id: String,
+    /// Where it is.
+    pub dir: PathBuf,
+    /// The parent session.
+    pub session: String,
+    /// What `04-index.json` holds.
+    pub index: Value,
+    /// The parts.
+    pub groups: Vec<Group>,
+    /// What the budget made of them.
+    pub budget: Budget,
+    /// Credentials that were masked.
+    pub masked: u64,
+}
+
+/// What failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Failed {
+    /// The transcript.
+    #[error("could not read the transcript {}: {error}", path.display())]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// The export.
+    #[error("could not write the export {}: {error}; nothing is left of it", path.display())]
+    Write {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+}
+
+/// Writes a session out. `tick` hears from time to time what share of the work is done, in thousandths.
+/// Where anything fails, nothing is left.
+pub fn export(request: &Request, store: &Store, tick: &mut dyn FnMut(u64)) -> Result<Done, Failed> {
+    let path = &request.transcript;
+    let unread = |error| Failed::Read { path: path.clone(), error };
+    let file = files::open_regular(path).map_err(unread)?;
+    let end = file.metadata().map_err(unread)?.len();
+    let source = Source { file, end };
+    let usual = store.dir().join("handoffs");
+    let place = request.out.clone().unwrap_or(usual);
+    write(request, store, &source, tick).map_err(|error| Failed::Write { path: place, error })
+}
+
+fn write(request: &Request, store: &Store, source: &Source, tick: &mut dyn FnMut(u64)) -> io::Result<Done> {
+    let mut steps = Steps { tick, all: source.end.saturating_mul(3).max(1), before: 0, said: 0 };
+    let mut redactor = if request.redact { Redactor::new().map_err(io::Error::other)? } else { Redactor::default() };
+    let found = survey(source, &mut |at| steps.at(at))?;
+    steps.before = source.end;
+    let named = projects::session_of(&request.transcript);
+    let session = found.session.as_deref().and_then(SessionId::parse).or(named);
+    let session = session.map_or_else(|| "unknown".to_owned(), |id| id.as_str().to_owned());
+    let draft = Draft::begin(store, &stem(request.now_ms, &session), request.out.as_deref())?;
+    let full = draft.create(FULL)?;
+    let collected =
+        collect(source, &found, &mut redactor, full, draft.scratch()?, &mut |at| steps.at(at))?;
+    steps.before = source.end * 2;
+    let into = if request.redact { None } else { Some(draft.create(COPY)?) };
+    let copied = into.is_some();
+    let blake3 = copy(source, into, &mut |at| steps.at(at))?;
+    let transcript = request.transcript.display().to_string();
+    let material = Material {
+        draft: &draft,
+        survey: &found,
+        collected: &collected,
+        origin: if copied { COPY } else { &transcript },
+        brief: request.brief.as_deref(),
+        ancestors: &request.ancestors,
+        budget: request.budget,
+    };
+    let (groups, budget) = assemble(&material, &mut redactor)?;
+    let subagents = subagents::all(&request.transcript, &mut redactor);
+    let size = |name: &str| std::fs::metadata(draft.dir().join(name)).map(|meta| meta.len());
+    let facts = Facts {
+        id: draft.id(),
+        now_ms: request.now_ms,
+        transcript: &transcript,
+        bytes: source.end,
+        blake3: &blake3,
+        copy: if copied { Some((COPY, size(COPY)?)) } else { None },
+        full: (FULL, size(FULL)?),
+        survey: &found,
+        collected: &collected,
+        subagents: &subagents,
+        groups: &groups,
+        budget: &budget,
+        session: &session,
+    };
+    let index = index(&facts, &mut redactor);
+    draft.create(INDEX)?.write_all(&serde_json::to_vec_pretty(&index)?)?;
+    let key = serde_json::to_vec(&key(draft.id(), draft.target(), &groups))?;
+    let id = draft.id().to_owned();
+    // Texts without a name are closed before the directory moves.
+    drop(collected);
+    let dir = draft.finish(&key)?;
+    Ok(Done { id, dir, session, index, groups, budget, masked: redactor.masked })
+}
+
+/// `20261130T173134Z-3f2a9c1e`.
+fn stem(now_ms: i64, session: &str) -> String {
+    let digits: String = stamp(now_ms).chars().filter(|sign| !matches!(sign, '-' | ':')).collect();
+    let short: String = session.chars().take(8).collect();
+    format!("{digits}-{short}")
+}
+
+/// The codes of every part, in the order in which they are read.
+fn key(id: &str, dir: &Path, groups: &[Group]) -> Value {
+    let parts = groups.iter().flat_map(|group| &group.parts);
+    let parts: Vec<Value> = parts.map(|part| json!({ "file": part.file, "codes": part.codes })).collect();
+    json!({ "version": 1, "export": id, "directory": dir, "parts": parts })
+}
+
+/// Says what share of the work is done, at most every thousandth of it.
+struct Steps<'a> {
+    tick: &'a mut dyn FnMut(u64),
+    all: u64,
+    before: u64,
+    said: u64,
+}
+
+impl Steps<'_> {
+    fn at(&mut self, at: u64) {
+        let share = (self.before.saturating_add(at)).saturating_mul(1000) / self.all;
+        if share > self.said {
+            self.said = share;
+            (self.tick)(share);
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! A session written out so that another one can read it in full.
+//!
+//! Two readings of the transcript: `survey` finds the live branch and the compactions ([`branch`]
+//! decides), `collect` writes every row to 03 and keeps what was said and decided. `assemble` then makes the
+//! parts that are read in full, within the budget; `parts` cuts them so that one Read call returns each whole
+//! and sets the read marks; `index` counts it all.
+//!
+//! Memory is bounded: 29 bytes a row of the conversation, what a message takes, one message or line at a time.
+
+mod assemble;
+pub mod branch;
+mod collect;
+mod copy;
+mod entry;
+pub mod export;
+mod index;
+pub mod parts;
+pub mod redact;
+mod render;
+mod subagents;
+mod survey;
+
+pub use export::{Done, Request, export};
+
+#[cfg(test)]
+mod tests;

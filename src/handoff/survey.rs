@@ -1,0 +1,291 @@
+//! The first reading: which rows are live, where compactions are, what session it is.
+
+use std::fs::File;
+use std::io;
+
+use memchr::memmem;
+use serde_json::Value;
+
+use super::branch::{self, Link, State};
+use crate::client::transcript::branch::hash;
+use crate::client::transcript::lines::{self, Line, Options, Place, Span};
+use crate::client::transcript::row::{Kind, Parent, Row};
+use crate::client::transcript::squeeze::Limits;
+use crate::client::transcript::texts::plain;
+use crate::client::transcript::words::{Words, is_queued};
+use crate::client::transcript::BREAK_MS;
+
+/// A transcript, as long as it was when the export began.
+#[derive(Debug)]
+pub struct Source {
+    /// The file.
+    pub file: File,
+    /// Its length then, in bytes.
+    pub end: u64,
+}
+
+/// What is kept of a long line's strings: more than is shown of any (4,000 characters), and of its depth.
+const LIMITS: Limits = Limits { string: 16 * 1024, depth: 12 };
+/// A long line that still comes to more than this is not looked into, in bytes.
+const SQUEEZED_MAX: usize = 4 << 20;
+/// A last line without an end that is longer than this is not looked into, in bytes.
+const REST_MAX: u64 = 16 << 20;
+
+/// One line, or what is left of it.
+pub struct Numbered<'a> {
+    /// From 1.
+    pub number: u64,
+    /// Its bytes; `None` where it is too long to be looked into.
+    pub bytes: Option<&'a [u8]>,
+    /// Where it stands.
+    pub span: Span,
+    /// The file ends in it.
+    pub unfinished: bool,
+}
+
+impl Source {
+    /// Hands on every line that is not empty; the number counts empty ones too.
+    pub fn each(&self, take: &mut impl FnMut(&Numbered) -> io::Result<()>) -> io::Result<()> {
+        let mut place = Place::default();
+        let (mut number, mut result) = (0, Ok(()));
+        let options = Options { end: self.end, limits: LIMITS, squeezed_max: SQUEEZED_MAX, deadline: None };
+        let mut one = |line: Line, span: Span, unfinished: bool| {
+            number += 1;
+            let bytes = match line {
+                Line::Whole(bytes) => Some(trimmed(bytes)),
+                Line::TooLong => None,
+            };
+            if result.is_ok() && bytes.is_none_or(|bytes| !bytes.is_empty()) {
+                result = take(&Numbered { number, bytes, span, unfinished });
+            }
+        };
+        lines::read_spans(&self.file, &mut place, options, &mut |line, span| one(line, span, false))?;
+        let span = Span { at: place.offset, bytes: self.end.saturating_sub(place.offset) };
+        if span.bytes > 0 && !place.in_given_up {
+            if span.bytes > REST_MAX {
+                one(Line::TooLong, span, true);
+            } else {
+                one(Line::Whole(&self.raw(span)?), span, true);
+            }
+        }
+        result
+    }
+
+    /// A line as it stands.
+    pub fn raw(&self, span: Span) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; usize::try_from(span.bytes).map_err(io::Error::other)?];
+        let got = lines::read_full_at(&self.file, &mut bytes, span.at)?;
+        bytes.truncate(got);
+        Ok(bytes)
+    }
+}
+
+/// Without white space and the NUL bytes of a lost block at its ends.
+fn trimmed(line: &[u8]) -> &[u8] {
+    let is_text = |byte: &u8| !byte.is_ascii_whitespace() && *byte != 0;
+    match (line.iter().position(is_text), line.iter().rposition(is_text)) {
+        (Some(first), Some(last)) => &line[first..=last],
+        _ => &[],
+    }
+}
+
+/// A compaction.
+#[derive(Debug, Clone, Default)]
+pub struct Boundary {
+    /// Which link it is.
+    pub link: usize,
+    /// Line, from 1.
+    pub row: u64,
+    /// Epoch milliseconds.
+    pub at_ms: Option<i64>,
+    /// Set off by the client.
+    pub auto: bool,
+    /// Context before it, in tokens.
+    pub pre: u64,
+    /// Context after it, where the client says.
+    pub post: Option<u64>,
+    /// Hashes of the rows that it kept.
+    kept: Vec<u64>,
+    /// First and last link that it kept.
+    pub kept_links: Option<(usize, usize)>,
+}
+
+/// What the first reading found.
+#[derive(Debug, Default)]
+pub struct Survey {
+    /// What became of each row of the conversation, in the order of the file.
+    pub states: Vec<State>,
+    /// Compactions of the live branch.
+    pub boundaries: Vec<Boundary>,
+    /// `sessionId` of the last row that has one.
+    pub session: Option<String>,
+    /// `cwd` of the last row that has one.
+    pub cwd: Option<String>,
+    /// The client's version there.
+    pub version: Option<String>,
+    /// The title that the person gave.
+    pub custom_title: Option<String>,
+    /// The title that the client made up.
+    pub ai_title: Option<String>,
+    /// The model that answered last.
+    pub model: Option<String>,
+    /// Time of the earliest row, epoch milliseconds.
+    pub first_at: Option<i64>,
+    /// Time of the latest.
+    pub last_at: Option<i64>,
+    /// Sum of the gaps under ten minutes.
+    pub active_ms: i64,
+    clock: Option<i64>,
+    /// The prompt that a note of a rewind would belong to.
+    prompt: Option<usize>,
+}
+
+/// Whether a row is one of the conversation's.
+pub fn is_link(row: &Row) -> bool {
+    row.uuid.is_some() && !row.sidechain
+}
+
+/// Reads it all once.
+pub fn survey(source: &Source, tick: &mut dyn FnMut(u64)) -> io::Result<Survey> {
+    let mut survey = Survey::default();
+    let mut links: Vec<Link> = Vec::new();
+    let mut words = Words::default();
+    source.each(&mut |line| {
+        tick(line.span.at);
+        let Some(bytes) = line.bytes else { return Ok(()) };
+        match Row::read(bytes) {
+            Ok(Some(row)) if is_link(&row) => survey.row(&row, line.number, &mut links, &mut words),
+            Ok(None) => survey.elsewhere(bytes, &mut links),
+            _ => {}
+        }
+        Ok(())
+    })?;
+    links.shrink_to_fit();
+    survey.find_kept(&links);
+    survey.states = branch::states(&links);
+    let states = &survey.states;
+    survey.boundaries.retain(|boundary| states.get(boundary.link) == Some(&State::Live));
+    Ok(survey)
+}
+
+impl Survey {
+    fn row(&mut self, row: &Row, number: u64, links: &mut Vec<Link>, words: &mut Words) {
+        let boundary = row.kind == Kind::System && row.subtype == Some(b"compact_boundary");
+        let parent = match row.parent {
+            Parent::Row(parent) => hash(parent),
+            _ if boundary => row.logical_parent.map_or(0, hash),
+            _ => 0,
+        };
+        let typed = row.attachment.as_ref().is_some_and(is_queued);
+        let prompt = words.is_prompt(row);
+        let moves = matches!(row.kind, Kind::User | Kind::Assistant) || boundary || typed;
+        let set = |on: bool, flag: u32| if on { flag } else { 0 };
+        let flags = set(prompt, branch::PROMPT)
+            | set(row.message.has_result, branch::RESULT)
+            | set(moves, branch::MOVES)
+            | set(boundary, branch::BOUNDARY)
+            | set(row.prompt_index == Some(1), branch::FIRST)
+            | set(row.parent == Parent::Root, branch::ROOT);
+        let turn = row.prompt_id.map_or(0, |id| u32::try_from(hash(id) >> 32).unwrap_or(0) | 1);
+        if prompt {
+            self.prompt = Some(links.len());
+        }
+        if boundary {
+            let compact = row.compact.clone().unwrap_or_default();
+            self.boundaries.push(Boundary {
+                link: links.len(),
+                row: number,
+                at_ms: row.at_ms,
+                auto: compact.auto,
+                pre: compact.pre,
+                post: compact.post,
+                kept: compact.kept.iter().map(|kept| hash(kept)).collect(),
+                kept_links: None,
+            });
+        }
+        links.push(Link { uuid: row.uuid.map_or(1, hash), parent, turn, flags });
+        self.facts(row);
+    }
+
+    fn facts(&mut self, row: &Row) {
+        let keep = |place: &mut Option<String>, text: Option<&[u8]>| {
+            let Some(text) = text else { return };
+            if place.as_ref().is_none_or(|have| have.as_bytes() != text) {
+                *place = Some(plain(text).into_owned());
+            }
+        };
+        keep(&mut self.session, row.session);
+        keep(&mut self.cwd, row.cwd);
+        keep(&mut self.version, row.version);
+        keep(&mut self.model, row.message.model.filter(|model| *model != b"<synthetic>"));
+        let Some(at) = row.at_ms else { return };
+        self.first_at = Some(self.first_at.map_or(at, |first| first.min(at)));
+        self.last_at = Some(self.last_at.map_or(at, |last| last.max(at)));
+        let gap = self.clock.map_or(0, |clock| at.saturating_sub(clock));
+        if (0..BREAK_MS).contains(&gap) {
+            self.active_ms = self.active_ms.saturating_add(gap);
+        }
+        if gap >= 0 || gap <= -BREAK_MS {
+            self.clock = Some(at);
+        }
+    }
+
+    /// A row outside the conversation.
+    fn elsewhere(&mut self, line: &[u8], links: &mut [Link]) {
+        const NOWHERE: &[u8] = b"\"leafUuid\":\"00000000-0000-0000-0000-000000000000\"";
+        if line.starts_with(b"{\"type\":\"last-prompt\"") {
+            let explicit = memmem::find(line, NOWHERE).is_some()
+                && memmem::find(line, b"\"explicit\":true").is_some();
+            if let Some(prompt) = self.prompt.take().filter(|_| explicit).and_then(|at| links.get_mut(at)) {
+                prompt.flags |= branch::TAKEN_BACK;
+            }
+        } else if line.starts_with(b"{\"type\":\"custom-title\"") {
+            self.custom_title = text_of(line, "customTitle").or(self.custom_title.take());
+        } else if line.starts_with(b"{\"type\":\"ai-title\"") {
+            self.ai_title = text_of(line, "aiTitle").or(self.ai_title.take());
+        }
+    }
+
+    /// Rows that a compaction keeps are a piece of the conversation: from the first to the last of them.
+    fn find_kept(&mut self, links: &[Link]) {
+        let most = self.boundaries.iter().map(|boundary| boundary.kept.len()).sum();
+        let mut wanted: Vec<(u64, usize)> = Vec::with_capacity(most);
+        for (n, boundary) in self.boundaries.iter().enumerate() {
+            wanted.extend(boundary.kept.iter().map(|kept| (*kept, n)));
+        }
+        wanted.sort_unstable();
+        for (at, link) in links.iter().enumerate() {
+            let from = wanted.partition_point(|(uuid, _)| *uuid < link.uuid);
+            for (_, n) in wanted[from..].iter().take_while(|(uuid, _)| *uuid == link.uuid) {
+                let boundary = &mut self.boundaries[*n];
+                if at < boundary.link {
+                    let (first, last) = boundary.kept_links.unwrap_or((at, at));
+                    boundary.kept_links = Some((first.min(at), last.max(at)));
+                }
+            }
+        }
+        for boundary in &mut self.boundaries {
+            boundary.kept = Vec::new();
+        }
+    }
+
+    /// Which compaction took a row out of the context; counted from 1 among those of the live branch.
+    pub fn dropped_at(&self, link: usize) -> Option<usize> {
+        let from = self.boundaries.partition_point(|boundary| boundary.link <= link);
+        let kept = |boundary: &&Boundary| {
+            boundary.kept_links.is_some_and(|(first, last)| (first..=last).contains(&link))
+        };
+        let after = self.boundaries[from..].iter();
+        after.take_while(kept).count().checked_add(from + 1).filter(|at| *at <= self.boundaries.len())
+    }
+
+    /// The session's title: the person's, else the client's.
+    pub fn title(&self) -> Option<&str> {
+        self.custom_title.as_deref().or(self.ai_title.as_deref())
+    }
+}
+
+fn text_of(line: &[u8], key: &str) -> Option<String> {
+    let value: Value = serde_json::from_slice(line).ok()?;
+    value[key].as_str().map(str::to_owned)
+}

@@ -1,0 +1,198 @@
+//! Exports: `<state>/handoffs/<id>/`, there whole or not at all, and the keys of their read marks in
+//! `<state>/handoff-keys/<id>.json`, where no reader of an export comes by.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use super::atomic::{PREFIX, make_private};
+use super::Store;
+
+/// An export under way: a private directory beside the place where it will be. Dropped, it is gone.
+#[derive(Debug)]
+pub struct Draft {
+    temp: tempfile::TempDir,
+    target: PathBuf,
+    id: String,
+    key: Key,
+}
+
+/// A key file; taken away again unless the export came about.
+#[derive(Debug)]
+struct Key {
+    path: PathBuf,
+    kept: bool,
+}
+
+impl Drop for Key {
+    fn drop(&mut self) {
+        if !self.kept {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// More exports than this of one session in one second are refused.
+const SAME_MAX: u32 = 1_000;
+
+impl Draft {
+    /// Begins an export in the usual place, or in `out`, which must not be there or be empty. The id is the
+    /// first free one of `stem`, `stem-2`, …: whoever makes the key file has it.
+    pub fn begin(store: &Store, stem: &str, out: Option<&Path>) -> io::Result<Self> {
+        let keys = store.make_dir("handoff-keys")?;
+        let usual = store.dir().join("handoffs");
+        let (id, key) = reserve(&keys, &usual, stem)?;
+        let key = Key { path: key, kept: false };
+        let target = out.map_or_else(|| usual.join(&id), Path::to_path_buf);
+        let parent = match target.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            Some(parent) => parent.to_path_buf(),
+            None => PathBuf::from("."),
+        };
+        if out.is_some() {
+            refuse_full(&target)?;
+            fs_err::create_dir_all(&parent)?;
+        } else {
+            make_private(&parent)?;
+        }
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(PREFIX);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            builder.permissions(std::fs::Permissions::from_mode(0o700));
+        }
+        let temp = builder.tempdir_in(&parent)?;
+        Ok(Self { temp, target, id, key })
+    }
+
+    /// The export's id.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Where it is written now.
+    pub fn dir(&self) -> &Path {
+        self.temp.path()
+    }
+
+    /// Where it will be.
+    pub fn target(&self) -> &Path {
+        &self.target
+    }
+
+    /// A new file of this name, readable by its owner alone.
+    pub fn create(&self, name: &str) -> io::Result<File> {
+        create_private(&self.dir().join(name))
+    }
+
+    /// A file without a name, gone when closed.
+    pub fn scratch(&self) -> io::Result<File> {
+        tempfile::tempfile_in(self.dir())
+    }
+
+    /// Writes the key, then gives the directory its name.
+    pub fn finish(mut self, key: &[u8]) -> io::Result<PathBuf> {
+        super::atomic::replace(&self.key.path, key, false)?;
+        std::fs::rename(self.temp.path(), &self.target)?;
+        self.key.kept = true;
+        // It has another name now: there is nothing to take away.
+        drop(self.temp.keep());
+        Ok(self.target)
+    }
+}
+
+fn reserve(keys: &Path, usual: &Path, stem: &str) -> io::Result<(String, PathBuf)> {
+    for n in 1..=SAME_MAX {
+        let id = if n == 1 { stem.to_owned() } else { format!("{stem}-{n}") };
+        if usual.join(&id).exists() {
+            continue;
+        }
+        let path = keys.join(format!("{id}.json"));
+        match create_private(&path) {
+            Ok(mut file) => {
+                file.write_all(b"{}")?;
+                return Ok((id, path));
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::Error::other(format!("there are {SAME_MAX} exports {stem}")))
+}
+
+fn refuse_full(target: &Path) -> io::Result<()> {
+    match fs_err::read_dir(target) {
+        Ok(mut entries) => match entries.next() {
+            None => Ok(()),
+            Some(_) => Err(io::Error::new(
+                io::ErrorKind::AlreadyExists,
+                format!("{} is not empty", target.display()),
+            )),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn create_private(path: &Path) -> io::Result<File> {
+    let mut options = fs_err::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    {
+        use fs_err::os::unix::fs::OpenOptionsExt as _;
+        options.mode(0o600);
+    }
+    Ok(options.open(path)?.into_parts().0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::Host;
+
+    fn store(root: &Path) -> Store {
+        Store::locate(&Host::fixed(&[("HOME", root.to_str().unwrap())], 0), &[]).unwrap()
+    }
+
+    fn names(dir: &Path) -> Vec<String> {
+        let entries = fs_err::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut names: Vec<String> = entries.map(|name| name.into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_draft_that_is_dropped_leaves_nothing() {
+        let root = tempfile::tempdir().unwrap();
+        let store = store(root.path());
+        let draft = Draft::begin(&store, "a", None).unwrap();
+        draft.create("01.md").unwrap();
+        drop(draft);
+        assert_eq!(names(&store.dir().join("handoffs")), [""; 0]);
+        assert_eq!(names(&store.dir().join("handoff-keys")), [""; 0]);
+    }
+
+    #[test]
+    fn two_of_one_second_have_two_names() {
+        let root = tempfile::tempdir().unwrap();
+        let store = store(root.path());
+        let (one, two) = (Draft::begin(&store, "a", None).unwrap(), Draft::begin(&store, "a", None).unwrap());
+        one.finish(b"1").unwrap();
+        two.finish(b"2").unwrap();
+        assert_eq!(names(&store.dir().join("handoffs")), ["a", "a-2"]);
+        assert_eq!(names(&store.dir().join("handoff-keys")), ["a-2.json", "a.json"]);
+    }
+
+    #[test]
+    fn a_directory_with_something_in_it_is_not_written_to() {
+        let root = tempfile::tempdir().unwrap();
+        let store = store(root.path());
+        let out = root.path().join("out");
+        fs_err::create_dir(&out).unwrap();
+        Draft::begin(&store, "a", Some(&out)).unwrap().finish(b"1").unwrap();
+        fs_err::write(out.join("mine"), "x").unwrap();
+        let error = Draft::begin(&store, "a", Some(&out)).unwrap_err();
+        assert!(error.to_string().contains("is not empty"), "{error}");
+        assert_eq!(names(&store.dir().join("handoff-keys")), ["a.json"]);
+    }
+}
