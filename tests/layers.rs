@@ -4,8 +4,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Floors from the top. Folders of one floor may not use each other.
-const FLOORS: [&[&str]; 6] =
-    [&["hook", "line", "watcher", "cli"], &["setup", "handoff"], &["gauge"], &["client", "store"], &["host"], &["base"]];
+const FLOORS: [&[&str]; 6] = [
+    &["hook", "line", "watcher", "cli"],
+    &["setup", "handoff"],
+    &["gauge"],
+    &["client", "store"],
+    &["host"],
+    &["base"],
+];
 
 fn floors() -> BTreeMap<&'static str, usize> {
     FLOORS

@@ -4,6 +4,7 @@
 
 mod commands;
 mod damage;
+mod export;
 mod handover;
 mod hostile;
 mod layers;

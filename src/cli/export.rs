@@ -52,7 +52,9 @@ pub fn run(args: &Args, host: &Host) -> Result<()> {
     let project = host.env_path("CLAUDE_PROJECT_DIR").or_else(|| host.current_dir());
     let untrusted: Vec<&std::path::Path> = project.as_deref().into_iter().collect();
     let store = Store::locate(host, &untrusted).ok_or_else(|| {
-        anyhow!("could not find a place for longhaul's files outside the project; set HOME or CLAUDE_CONFIG_DIR")
+        anyhow!(
+            "could not find a place for longhaul's files outside the project; set HOME or CLAUDE_CONFIG_DIR"
+        )
     })?;
     let selector = Selector::of(args.session.clone(), args.transcript.clone());
     let (transcript, budget) = if let (Some(file), Some(budget)) = (&args.transcript, args.budget) {
@@ -77,7 +79,8 @@ pub fn run(args: &Args, host: &Host) -> Result<()> {
     progress.end();
     let done = done?;
     if args.json {
-        let value = json!({ "id": done.id, "directory": done.dir, "session": done.session, "index": done.index });
+        let value =
+            json!({ "id": done.id, "directory": done.dir, "session": done.session, "index": done.index });
         println!("{}", serde_json::to_string_pretty(&value)?);
     } else {
         tell(&done);

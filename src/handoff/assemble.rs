@@ -147,10 +147,11 @@ struct Writer<'a> {
 impl Writer<'_> {
     fn said(&mut self) -> io::Result<Group> {
         let collected = self.material.collected;
-        let mut title = "# What the person said\n\nVerbatim, in order, each message once. Lines that begin with \
+        let mut title =
+            "# What the person said\n\nVerbatim, in order, each message once. Lines that begin with \
                          two brackets and `longhaul mark` are read marks and belong to no message; control \
                          characters are written as \\xNN.\n"
-            .to_owned();
+                .to_owned();
         let rewound = collected.counts.rewound_messages;
         if rewound > 0 {
             title.push_str(&format!(
@@ -166,7 +167,9 @@ impl Writer<'_> {
             ));
         }
         if self.plan.clip {
-            title.push_str("To stay within the budget, long pasted blocks are clipped and say where they are whole.\n");
+            title.push_str(
+                "To stay within the budget, long pasted blocks are clipped and say where they are whole.\n",
+            );
         }
         title.push('\n');
         let mut parts = Parts::new(self.material.draft, "01-user-messages", &title);
@@ -284,10 +287,12 @@ fn figures(k: usize, boundary: &Boundary) -> String {
 fn ancestor(draft: &Draft, n: usize, dir: &Path, redactor: &mut Redactor) -> io::Result<Group> {
     // Names are part of the type of a group; a chain this long is read from its exports.
     const NAMES: [&str; 9] = [
-        "01-gen-1", "01-gen-2", "01-gen-3", "01-gen-4", "01-gen-5", "01-gen-6", "01-gen-7", "01-gen-8", "01-gen-9",
+        "01-gen-1", "01-gen-2", "01-gen-3", "01-gen-4", "01-gen-5", "01-gen-6", "01-gen-7", "01-gen-8",
+        "01-gen-9",
     ];
     let name = NAMES.get(n).ok_or_else(|| io::Error::other("more than nine ancestors"))?;
-    let mut parts = Parts::new(draft, name, &format!("# Generation {}: its brief and what the person said\n\n", n + 1));
+    let mut parts =
+        Parts::new(draft, name, &format!("# Generation {}: its brief and what the person said\n\n", n + 1));
     for stem in ["00-brief", "01-user-messages"] {
         for k in 1.. {
             let file = if k == 1 { format!("{stem}.md") } else { format!("{stem}-{k}.md") };

@@ -148,7 +148,8 @@ impl<'a> Branches<'a> {
                 }
                 let near = &siblings[n.saturating_sub(64)..siblings.len().min(n + 65)];
                 let last = siblings.last().into_iter();
-                let others = near.iter().chain(last).map(|other| *other as usize).filter(|other| *other != at);
+                let others =
+                    near.iter().chain(last).map(|other| *other as usize).filter(|other| *other != at);
                 self.states[at] = self.judge(at, others);
             }
         }
@@ -165,7 +166,8 @@ impl<'a> Branches<'a> {
             }
             let replaces = other > at || self.states[other] == State::Live;
             // Without a parent in common nothing but the count of prompts tells a rewind from a lost row.
-            let kin = link.parent != 0 || (link.flags & sibling.flags & ROOT != 0 && sibling.flags & FIRST != 0);
+            let kin =
+                link.parent != 0 || (link.flags & sibling.flags & ROOT != 0 && sibling.flags & FIRST != 0);
             if sibling.flags & PROMPT != 0 && !same_turn && replaces && kin {
                 state = State::Rewound;
             }

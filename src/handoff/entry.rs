@@ -59,7 +59,8 @@ impl Spool {
         (entry.start, entry.length) = (self.length, text.len());
         self.length += text.len() as u64;
         entry.tokens = estimate(text);
-        entry.spare = entry.tokens.saturating_sub(clip_pasted(text, "").map_or(entry.tokens, |c| estimate(&c.0)));
+        entry.spare =
+            entry.tokens.saturating_sub(clip_pasted(text, "").map_or(entry.tokens, |c| estimate(&c.0)));
         Ok(entry)
     }
 

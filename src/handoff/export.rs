@@ -98,7 +98,8 @@ pub fn export(request: &Request, store: &Store, tick: &mut dyn FnMut(u64)) -> Re
 
 fn write(request: &Request, store: &Store, source: &Source, tick: &mut dyn FnMut(u64)) -> io::Result<Done> {
     let mut steps = Steps { tick, all: source.end.saturating_mul(3).max(1), before: 0, said: 0 };
-    let mut redactor = if request.redact { Redactor::new().map_err(io::Error::other)? } else { Redactor::default() };
+    let mut redactor =
+        if request.redact { Redactor::new().map_err(io::Error::other)? } else { Redactor::default() };
     let found = survey(source, &mut |at| steps.at(at))?;
     steps.before = source.end;
     let named = projects::session_of(&request.transcript);
@@ -106,8 +107,7 @@ fn write(request: &Request, store: &Store, source: &Source, tick: &mut dyn FnMut
     let session = session.map_or_else(|| "unknown".to_owned(), |id| id.as_str().to_owned());
     let draft = Draft::begin(store, &stem(request.now_ms, &session), request.out.as_deref())?;
     let full = draft.create(FULL)?;
-    let collected =
-        collect(source, &found, &mut redactor, full, draft.scratch()?, &mut |at| steps.at(at))?;
+    let collected = collect(source, &found, &mut redactor, full, draft.scratch()?, &mut |at| steps.at(at))?;
     steps.before = source.end * 2;
     let into = if request.redact { None } else { Some(draft.create(COPY)?) };
     let copied = into.is_some();

@@ -81,7 +81,7 @@ struct Open {
 }
 
 impl<'a> Parts<'a> {
-    /// Of files `<stem>.md`, `<stem>-2.md`, …, each under this title.
+    /// Of files `<stem>.md`, `<stem>-2.md`, …, the first under this title.
     pub fn new(draft: &'a Draft, stem: &'static str, title: &str) -> Self {
         Self { draft, stem, title: title.to_owned(), open: None, done: Vec::new() }
     }
@@ -118,8 +118,11 @@ impl<'a> Parts<'a> {
 
     fn line(&mut self, line: &str) -> io::Result<()> {
         let mut rest = line;
-        while units(rest) > LINE_MAX {
+        loop {
             let cut = cut_at(rest, LINE_MAX);
+            if cut == rest.len() {
+                break;
+            }
             self.piece(&rest[..cut])?;
             // Within a line: a mark says that it is one line.
             self.mark("\n", "; the line goes on")?;
@@ -149,12 +152,7 @@ impl<'a> Parts<'a> {
 
     fn begin(&self) -> io::Result<Open> {
         let n = self.done.len() + 1;
-        let (file, title) = if n == 1 {
-            (format!("{}.md", self.stem), format!("{}\n", self.title))
-        } else {
-            let first = self.title.lines().next().unwrap_or_default();
-            (format!("{}-{n}.md", self.stem), format!("{first} (part {n})\n\n"))
-        };
+        let file = if n == 1 { format!("{}.md", self.stem) } else { format!("{}-{n}.md", self.stem) };
         let out = BufWriter::with_capacity(32 << 10, self.draft.create(&file)?);
         let part = Part {
             file,
@@ -167,17 +165,17 @@ impl<'a> Parts<'a> {
             codes: Vec::new(),
         };
         let mut open = Open { out, hasher: blake3::Hasher::new(), since_mark: 0, part };
-        open.write(&title)?;
+        if n == 1 {
+            open.write(&self.title)?;
+        } else {
+            // A mark too, so that without its marks the whole is one text.
+            open.mark("", &format!("; part {n} of {}", self.stem))?;
+        }
         Ok(open)
     }
 
     fn mark(&mut self, before: &str, note: &str) -> io::Result<()> {
-        let Some(open) = &mut self.open else { return Ok(()) };
-        let code = random::code(CODE)?;
-        open.write(&format!("{before}{MARK} {code}{note}]]\n"))?;
-        open.part.codes.push(code);
-        open.since_mark = 0;
-        Ok(())
+        self.open.as_mut().map_or(Ok(()), |open| open.mark(before, note))
     }
 
     fn close(&mut self) -> io::Result<()> {
@@ -193,6 +191,14 @@ impl<'a> Parts<'a> {
 }
 
 impl Open {
+    fn mark(&mut self, before: &str, note: &str) -> io::Result<()> {
+        let code = random::code(CODE)?;
+        self.write(&format!("{before}{MARK} {code}{note}]]\n"))?;
+        self.part.codes.push(code);
+        self.since_mark = 0;
+        Ok(())
+    }
+
     fn write(&mut self, text: &str) -> io::Result<()> {
         self.out.write_all(text.as_bytes())?;
         self.hasher.update(text.as_bytes());
@@ -223,7 +229,9 @@ fn cut_at(text: &str, most: usize) -> usize {
 /// The text with what looks like a mark escaped, in whatever case.
 pub fn escape(text: &str) -> std::borrow::Cow<'_, str> {
     let looks = |at: usize| {
-        text.as_bytes().get(at..at + MARK.len()).is_some_and(|have| have.eq_ignore_ascii_case(MARK.as_bytes()))
+        text.as_bytes()
+            .get(at..at + MARK.len())
+            .is_some_and(|have| have.eq_ignore_ascii_case(MARK.as_bytes()))
     };
     let mut found = memchr::memmem::find_iter(text.as_bytes(), b"[[").filter(|at| looks(*at)).peekable();
     if found.peek().is_none() {

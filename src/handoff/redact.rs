@@ -10,7 +10,10 @@ const MASK: &str = "[masked:";
 
 /// Name and pattern. Where a pattern has a group `s`, only that is masked.
 pub const RULES: [(&str, &str); 30] = [
-    ("private-key", r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\z)"),
+    (
+        "private-key",
+        r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\z)",
+    ),
     ("anthropic", r"sk-ant-[A-Za-z0-9_-]{12,}"),
     ("openai", r"sk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{20,}"),
     ("aws-key-id", r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b"),
@@ -28,17 +31,35 @@ pub const RULES: [(&str, &str); 30] = [
     ("sendgrid", r"\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"),
     ("mailgun-twilio", r"\b(?:key-[0-9a-f]{32}|SK[0-9a-f]{32})\b"),
     ("telegram", r"\b[0-9]{8,10}:[A-Za-z0-9_-]{35}\b"),
-    ("discord", r"\b[MNO][A-Za-z0-9_-]{23,25}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}|discord(?:app)?\.com/api/webhooks/(?P<s>[0-9]+/[A-Za-z0-9_-]{30,})"),
-    ("cloud", r"\bdo[opr]_v1_[0-9a-f]{60,}|\bdapi[0-9a-f]{32}\b|\bhvs\.[A-Za-z0-9_-]{20,}|\bdckr_(?:pat|oat)_[A-Za-z0-9_-]{20,}"),
-    ("product", r"\blin_(?:api|oauth)_[A-Za-z0-9]{30,}|\bntn_[A-Za-z0-9]{30,}|\bsecret_[A-Za-z0-9]{40,}|\bshp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}|\bsq0(?:atp|csp)-[A-Za-z0-9_-]{20,}|\bglsa_[A-Za-z0-9_]{30,}|\bxai-[A-Za-z0-9]{40,}|\bgsk_[A-Za-z0-9]{30,}|\btvly-[A-Za-z0-9_-]{20,}|\bnvapi-[A-Za-z0-9_-]{40,}|\bsntrys_[A-Za-z0-9+/=_]{40,}|\bpat[A-Za-z0-9]{14}\.[0-9a-f]{60,}"),
+    (
+        "discord",
+        r"\b[MNO][A-Za-z0-9_-]{23,25}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}|discord(?:app)?\.com/api/webhooks/(?P<s>[0-9]+/[A-Za-z0-9_-]{30,})",
+    ),
+    (
+        "cloud",
+        r"\bdo[opr]_v1_[0-9a-f]{60,}|\bdapi[0-9a-f]{32}\b|\bhvs\.[A-Za-z0-9_-]{20,}|\bdckr_(?:pat|oat)_[A-Za-z0-9_-]{20,}",
+    ),
+    (
+        "product",
+        r"\blin_(?:api|oauth)_[A-Za-z0-9]{30,}|\bntn_[A-Za-z0-9]{30,}|\bsecret_[A-Za-z0-9]{40,}|\bshp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}|\bsq0(?:atp|csp)-[A-Za-z0-9_-]{20,}|\bglsa_[A-Za-z0-9_]{30,}|\bxai-[A-Za-z0-9]{40,}|\bgsk_[A-Za-z0-9]{30,}|\btvly-[A-Za-z0-9_-]{20,}|\bnvapi-[A-Za-z0-9_-]{40,}|\bsntrys_[A-Za-z0-9+/=_]{40,}|\bpat[A-Za-z0-9]{14}\.[0-9a-f]{60,}",
+    ),
     ("age", r"\bAGE-SECRET-KEY-1[A-Z0-9]{50,}"),
     ("jwt", r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"),
-    ("azure", r"(?i)\b(?:AccountKey|SharedAccessKey)=(?P<s>[A-Za-z0-9+/=]{20,})|[?&]sig=(?P<s2>[A-Za-z0-9%+/=]{20,})"),
-    ("authorization", r"(?i)\b(?:Authorization|Proxy-Authorization|X-Api-Key|Api-Key|X-Auth-Token|Private-Token)\b[\x22']?\s*[:=]\s*[\x22']?(?:(?:Bearer|Basic|Token|Digest)\s+)?(?P<s>[A-Za-z0-9+/=_.~-]{8,})"),
+    (
+        "azure",
+        r"(?i)\b(?:AccountKey|SharedAccessKey)=(?P<s>[A-Za-z0-9+/=]{20,})|[?&]sig=(?P<s2>[A-Za-z0-9%+/=]{20,})",
+    ),
+    (
+        "authorization",
+        r"(?i)\b(?:Authorization|Proxy-Authorization|X-Api-Key|Api-Key|X-Auth-Token|Private-Token)\b[\x22']?\s*[:=]\s*[\x22']?(?:(?:Bearer|Basic|Token|Digest)\s+)?(?P<s>[A-Za-z0-9+/=_.~-]{8,})",
+    ),
     ("bearer", r"(?i)\bBearer\s+(?P<s>[A-Za-z0-9+/=_.~-]{16,})"),
     ("cookie", r"(?i)\b(?:Set-)?Cookie:\s*(?P<s>[^\r\n\x22']{8,})"),
     ("url-password", r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@\x22'<>]{0,80}:(?P<s>[^\s/@\x22'<>]{1,200})@"),
-    ("assigned", r"(?i)(?:password|passwd|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|client[_-]?secret|credential|auth[_-]?key|encryption[_-]?key|signing[_-]?key)[A-Za-z0-9_-]{0,30}[\x22']?\s{0,3}(?:=>|:=|==|[:=])\s{0,3}[\x22'`]?(?P<s>[^\s\x22'`,;<>{}()\[\]]{8,400})"),
+    (
+        "assigned",
+        r"(?i)(?:password|passwd|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|client[_-]?secret|credential|auth[_-]?key|encryption[_-]?key|signing[_-]?key)[A-Za-z0-9_-]{0,30}[\x22']?\s{0,3}(?:=>|:=|==|[:=])\s{0,3}[\x22'`]?(?P<s>[^\s\x22'`,;<>{}()\[\]]{8,400})",
+    ),
     ("netrc", r"(?i)\b(?:password|_auth|_password)\s+(?P<s>[^\s\x22']{8,})"),
 ];
 

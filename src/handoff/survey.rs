@@ -7,13 +7,13 @@ use memchr::memmem;
 use serde_json::Value;
 
 use super::branch::{self, Link, State};
+use crate::client::transcript::BREAK_MS;
 use crate::client::transcript::branch::hash;
 use crate::client::transcript::lines::{self, Line, Options, Place, Span};
-use crate::client::transcript::row::{Kind, Parent, Row};
+use crate::client::transcript::row::{Kind, Parent, Row, leading_type};
 use crate::client::transcript::squeeze::Limits;
 use crate::client::transcript::texts::plain;
 use crate::client::transcript::words::{Words, is_queued};
-use crate::client::transcript::BREAK_MS;
 
 /// A transcript, as long as it was when the export began.
 #[derive(Debug)]
@@ -155,7 +155,8 @@ pub fn survey(source: &Source, tick: &mut dyn FnMut(u64)) -> io::Result<Survey> 
         let Some(bytes) = line.bytes else { return Ok(()) };
         match Row::read(bytes) {
             Ok(Some(row)) if is_link(&row) => survey.row(&row, line.number, &mut links, &mut words),
-            Ok(None) => survey.elsewhere(bytes, &mut links),
+            Ok(Some(row)) if row.kind == Kind::Other => survey.elsewhere(row.type_name, bytes, &mut links),
+            Ok(None) => survey.elsewhere(leading_type(bytes).unwrap_or_default(), bytes, &mut links),
             _ => {}
         }
         Ok(())
@@ -231,18 +232,22 @@ impl Survey {
     }
 
     /// A row outside the conversation.
-    fn elsewhere(&mut self, line: &[u8], links: &mut [Link]) {
+    fn elsewhere(&mut self, kind: &[u8], line: &[u8], links: &mut [Link]) {
         const NOWHERE: &[u8] = b"\"leafUuid\":\"00000000-0000-0000-0000-000000000000\"";
-        if line.starts_with(b"{\"type\":\"last-prompt\"") {
-            let explicit = memmem::find(line, NOWHERE).is_some()
-                && memmem::find(line, b"\"explicit\":true").is_some();
-            if let Some(prompt) = self.prompt.take().filter(|_| explicit).and_then(|at| links.get_mut(at)) {
-                prompt.flags |= branch::TAKEN_BACK;
+        match kind {
+            b"last-prompt" => {
+                let explicit = memmem::find(line, NOWHERE).is_some()
+                    && memmem::find(line, b"\"explicit\":true").is_some();
+                let prompt = self.prompt.take().filter(|_| explicit);
+                if let Some(prompt) = prompt.and_then(|at| links.get_mut(at)) {
+                    prompt.flags |= branch::TAKEN_BACK;
+                }
             }
-        } else if line.starts_with(b"{\"type\":\"custom-title\"") {
-            self.custom_title = text_of(line, "customTitle").or(self.custom_title.take());
-        } else if line.starts_with(b"{\"type\":\"ai-title\"") {
-            self.ai_title = text_of(line, "aiTitle").or(self.ai_title.take());
+            b"custom-title" => {
+                self.custom_title = text_of(line, "customTitle").or_else(|| self.custom_title.take());
+            }
+            b"ai-title" => self.ai_title = text_of(line, "aiTitle").or_else(|| self.ai_title.take()),
+            _ => {}
         }
     }
 

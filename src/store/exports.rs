@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use super::atomic::{PREFIX, make_private};
 use super::Store;
+use super::atomic::{PREFIX, make_private};
 
 /// An export under way: a private directory beside the place where it will be. Dropped, it is gone.
 #[derive(Debug)]

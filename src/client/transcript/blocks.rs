@@ -107,7 +107,8 @@ mod tests {
 
     #[test]
     fn blocks_of_every_kind_are_told_apart() {
-        let content = br#"[{"text":"a","type":"text"},{"type":"tool_use","id":"t1","name":"Bash","input":{"c":1}},
+        let content =
+            br#"[{"text":"a","type":"text"},{"type":"tool_use","id":"t1","name":"Bash","input":{"c":1}},
             {"tool_use_id":"t1","type":"tool_result","content":"x","is_error":true},"s",
             {"type":"image","source":{"media_type":"image/png","data":"QUJD"}},{"type":"new"},
             {"type":"thinking","thinking":"hm","signature":"x"}]"#;

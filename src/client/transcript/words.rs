@@ -141,7 +141,10 @@ impl Words {
             return false;
         }
         let text = message.text.unwrap_or_default().trim_ascii_start();
-        if OF_CLIENT.iter().any(|mark| text.starts_with(mark)) {
+        // A reminder may stand before the person's words.
+        let reminded =
+            text.starts_with(b"<system-reminder>") && content(message.content, How::Prompt).is_some();
+        if is_of_client(text) && !reminded {
             return false;
         }
         match (row.turn_origin, row.origin, row.prompt_source) {
@@ -187,7 +190,7 @@ impl Words {
                     said.extend(old_reason(content));
                 }
             }
-            Block::Text(text) if !OF_CLIENT.iter().any(|mark| text.trim_ascii_start().starts_with(mark)) => {
+            Block::Text(text) if !is_of_client(text) => {
                 beside.push(text);
             }
             _ => {}
@@ -206,6 +209,10 @@ impl Words {
             }
         }
     }
+}
+
+fn is_of_client(text: &[u8]) -> bool {
+    OF_CLIENT.iter().any(|mark| text.trim_ascii_start().starts_with(mark))
 }
 
 fn plain(raw: &[u8]) -> (String, bool) {
@@ -230,7 +237,7 @@ fn content(raw: &[u8], how: How) -> Option<Said> {
     let mut said = Said::new(how, String::new());
     let mut any = false;
     let _ = each(raw, |block| match block {
-        Block::Text(text) if !OF_CLIENT.iter().any(|mark| text.trim_ascii_start().starts_with(mark)) => {
+        Block::Text(text) if !is_of_client(text) => {
             if any {
                 said.text.push('\n');
             }
