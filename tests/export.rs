@@ -26,12 +26,12 @@ fn place(sandbox: &Sandbox, bytes: &[u8]) -> PathBuf {
 
 #[track_caller]
 fn export(sandbox: &Sandbox, args: &[&str]) -> Export {
-    let words: Vec<&str> = ["export", "--session", SESSION, "--json"].iter().chain(args).copied().collect();
-    let told = sandbox.longhaul_json(&words);
-    let dir = PathBuf::from(told["directory"].as_str().unwrap());
-    let on_disk: Value = serde_json::from_slice(&fs_err::read(dir.join("04-index.json")).unwrap()).unwrap();
-    assert_eq!(told["index"], on_disk);
-    Export { dir, index: on_disk }
+    let words: Vec<&str> = ["export", "--session", SESSION].iter().chain(args).copied().collect();
+    let said = sandbox.longhaul(&words);
+    assert_eq!((said.code, &*said.stderr), (0, ""), "{said:?}");
+    let dir = PathBuf::from(said.stdout.lines().next().unwrap());
+    let index = serde_json::from_slice(&fs_err::read(dir.join("04-index.json")).unwrap()).unwrap();
+    Export { dir, index }
 }
 
 #[track_caller]
@@ -755,4 +755,15 @@ fn people_are_told_what_was_written_and_where() {
     assert!(said.stdout.contains("01-user-messages") && said.stdout.contains("damaged lines 0"));
     let help = sandbox.longhaul(&["export", "--help"]);
     assert!(help.stdout.contains("Examples:\n  longhaul export --session "), "{help:?}");
+}
+
+#[test]
+fn programs_are_told_the_whole_index() {
+    let sandbox = Sandbox::new();
+    place(&sandbox, &everything().bytes());
+    let told = sandbox.longhaul_json(&["export", "--session", SESSION, "--json"]);
+    let dir = PathBuf::from(told["directory"].as_str().unwrap());
+    let on_disk: Value = serde_json::from_slice(&fs_err::read(dir.join("04-index.json")).unwrap()).unwrap();
+    assert_eq!(told["index"], on_disk);
+    assert_eq!((&told["session"], &told["id"]), (&json!(SESSION), &on_disk["id"]));
 }

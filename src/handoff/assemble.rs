@@ -294,22 +294,21 @@ fn ancestor(draft: &Draft, n: usize, dir: &Path, redactor: &mut Redactor) -> io:
     let mut parts =
         Parts::new(draft, name, &format!("# Generation {}: its brief and what the person said\n\n", n + 1));
     for stem in ["00-brief", "01-user-messages"] {
+        let mut whole = String::new();
         for k in 1.. {
             let file = if k == 1 { format!("{stem}.md") } else { format!("{stem}-{k}.md") };
             match files::read_small(&dir.join(&file), ANCESTOR_MAX) {
-                Ok(bytes) => {
-                    let text = without_marks(&String::from_utf8_lossy(&bytes));
-                    parts.text(&shown(text, redactor))?;
-                }
+                Ok(bytes) => whole.push_str(&String::from_utf8_lossy(&bytes)),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => break,
                 Err(error) => return Err(error),
             }
         }
+        parts.text(&shown(without_marks(&whole), redactor))?;
     }
     group(name, parts)
 }
 
-/// A part's text without its marks; lines that were interrupted are whole again.
+/// The text of parts without their marks; lines that were interrupted are whole again.
 fn without_marks(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
@@ -328,8 +327,9 @@ mod tests {
     use crate::client::transcript::words::How;
 
     fn entry(how: Option<How>, tokens: u64, spare: u64, dropped: bool) -> Entry {
-        let entry = Entry::new(how, 1, 0, None);
-        Entry { tokens, spare, dropped: dropped.then_some(1), ..entry }
+        let mut entry = Entry::new(how, 1, 0, None);
+        (entry.tokens, entry.spare, entry.dropped) = (tokens, spare, dropped.then_some(1));
+        entry
     }
 
     #[test]

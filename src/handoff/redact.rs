@@ -8,14 +8,15 @@ use std::borrow::Cow;
 /// What stands where a credential stood, with the rule's name.
 const MASK: &str = "[masked:";
 
-/// Name and pattern. Where a pattern has a group `s`, only that is masked.
+/// Name and pattern. Where a pattern has a group `s`, `s2` or `s3`, only that is masked. `\b` also stands for an
+/// escape such as `\n`: results often hold JSON in JSON.
 pub const RULES: [(&str, &str); 30] = [
     (
         "private-key",
         r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\z)",
     ),
     ("anthropic", r"sk-ant-[A-Za-z0-9_-]{12,}"),
-    ("openai", r"sk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{20,}"),
+    ("openai", r"\bsk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{20,}"),
     ("aws-key-id", r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b"),
     ("github", r"\b(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,})"),
     ("gitlab", r"\bgl(?:pat|dt|rt|cbt|ptt|ft|soat|agent)-[A-Za-z0-9_.-]{18,}"),
@@ -58,7 +59,7 @@ pub const RULES: [(&str, &str); 30] = [
     ("url-password", r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@\x22'<>]{0,80}:(?P<s>[^\s/@\x22'<>]{1,200})@"),
     (
         "assigned",
-        r"(?i)(?:password|passwd|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|client[_-]?secret|credential|auth[_-]?key|encryption[_-]?key|signing[_-]?key)[A-Za-z0-9_-]{0,30}[\x22']?\s{0,3}(?:=>|:=|==|[:=])\s{0,3}[\x22'`]?(?P<s>[^\s\x22'`,;<>{}()\[\]]{8,400})",
+        r"(?i)(?:password|passwd|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|client[_-]?secret|credential|auth[_-]?key|encryption[_-]?key|signing[_-]?key)[A-Za-z0-9_-]{0,30}[\x22']?\s{0,3}(?:=>|:=|==|[:=])\s{0,3}(?:\x22(?P<s>[^\x22\r\n]{4,400})\x22|'(?P<s2>[^'\r\n]{4,400})'|[\x22'`]?(?P<s3>[^\s\x22'`,;<>{}()\[\]]{8,400}))",
     ),
     ("netrc", r"(?i)\b(?:password|_auth|_password)\s+(?P<s>[^\s\x22']{8,})"),
 ];
@@ -74,7 +75,8 @@ pub struct Redactor {
 impl Redactor {
     /// One that masks by [`RULES`].
     pub fn new() -> Result<Self, regex::Error> {
-        let rules = RULES.iter().map(|(name, pattern)| Ok((*name, Regex::new(pattern)?)));
+        let edge = |pattern: &str| Regex::new(&pattern.replace(r"\b", r"(?:\b|\\[nrt])"));
+        let rules = RULES.iter().map(|(name, pattern)| Ok((*name, edge(pattern)?)));
         Ok(Self { rules: rules.collect::<Result<_, regex::Error>>()?, masked: 0 })
     }
 
@@ -90,7 +92,7 @@ impl Redactor {
             let mut masked = 0;
             let replaced = rule.replace_all(&text, |found: &Captures| {
                 let whole = &found[0];
-                let secret = found.name("s").or_else(|| found.name("s2"));
+                let secret = found.name("s").or_else(|| found.name("s2")).or_else(|| found.name("s3"));
                 let range = secret.map_or(0..whole.len(), |secret| {
                     let start = found.get(0).map_or(0, |whole| whole.start());
                     secret.start() - start..secret.end() - start
@@ -133,6 +135,7 @@ mod tests {
         masks("DB_PASSWORD='correct horse'", "correct");
         masks(&format!("curl -H 'Authorization: Bearer {forty}'"), forty);
         masks("-----BEGIN RSA PRIVATE KEY-----\nMIIabc\nMIIdef\n-----END RSA PRIVATE KEY-----", "MIIdef");
+        masks(&format!(r"\\n{}_{forty}\\n", "ghp").replace(r"\\", r"\"), forty);
         masks("-----BEGIN PRIVATE KEY-----\nMIIabc cut here", "MIIabc");
     }
 
