@@ -509,7 +509,9 @@ fn damaged_input_is_exported_and_counted() {
     let at = bad.iter().position(|byte| *byte == b'@').unwrap();
     let broken = |with: &[u8]| [&bad[..at], with, &bad[at + 1..]].concat();
     saga.raw(broken(b"\xff\xfe"));
-    saga.raw(String::from_utf8(broken(br"\ud83d")).unwrap().replace("bad-1", "bad-2"));
+    let second = String::from_utf8(broken(br"\ud83d")).unwrap();
+    saga.raw(second.replace(&saga.leaf(), "bad-1").replace(r#""uuid":"bad-1""#, r#""uuid":"bad-2""#));
+    saga.to("bad-2");
     let huge = "x y z ".repeat(1_500_000);
     saga.typed(&huge);
     saga.call("big", "Bash", json!({})).result("big", &"line of output\n".repeat(600_000), false, json!({}));
@@ -694,7 +696,7 @@ fn redaction_finds_every_planted_credential_in_every_file() {
     let row = json!({ "type": "assistant", "message": { "id": "m", "content": [{ "type": "text", "text": planted[3].0 }] } });
     fs_err::write(agents.join("agent-a.jsonl"), row.to_string()).unwrap();
     let redacted = export(&sandbox, &["--redact"]);
-    assert!(!redacted.files().iter().any(|name| name.ends_with(".zst")), "{:?}", redacted.files());
+    assert!(!redacted.files().contains(&"parent.jsonl.zst".to_owned()), "{:?}", redacted.files());
     for name in redacted.files() {
         let text = fs_err::read_to_string(redacted.dir.join(&name)).unwrap();
         for (_, secret) in &planted {

@@ -186,10 +186,11 @@ impl Collector<'_> {
 
     fn row(&mut self, row: &Row, line: &Numbered) -> io::Result<()> {
         count(&mut self.counts.rows, &plain(row.type_name));
-        let link = is_link(row).then(|| self.link);
-        self.link += usize::from(link.is_some());
-        let state = link.and_then(|link| self.survey.states.get(link)).copied().unwrap_or(State::Live);
-        let dropped = self.survey.dropped_at(link.unwrap_or(self.link));
+        let place = self.link;
+        let state = if is_link(row) { self.survey.states.get(place).copied() } else { None };
+        let state = state.unwrap_or(State::Live);
+        self.link += usize::from(is_link(row));
+        let dropped = self.survey.dropped_at(place);
         let pointer = format!("row {}, byte {}", line.number, line.span.at);
         let at = At { line, state, dropped, pointer };
         self.counts.rewound_rows += u64::from(state == State::Rewound);

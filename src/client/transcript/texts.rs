@@ -37,16 +37,9 @@ pub fn unescape(raw: &[u8], out: &mut String) -> bool {
 }
 
 fn push_lossy(bytes: &[u8], out: &mut String) -> bool {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => {
-            out.push_str(text);
-            true
-        }
-        Err(_) => {
-            out.push_str(&String::from_utf8_lossy(bytes));
-            false
-        }
-    }
+    let text = String::from_utf8_lossy(bytes);
+    out.push_str(&text);
+    matches!(text, Cow::Borrowed(_))
 }
 
 /// The sign that an escape stands for, and its length. `None` with 6: half a pair; with 1: no escape.

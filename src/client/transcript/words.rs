@@ -295,9 +295,7 @@ fn judged(row: &Row, asked: String, error: bool) -> Option<Said> {
 
 /// Questions with their options and the answers to them.
 fn answers(raw: &[u8]) -> Option<Said> {
-    if memchr::memmem::find(raw, b"\"answers\"").is_none() {
-        return None;
-    }
+    memchr::memmem::find(raw, b"\"answers\"")?;
     let value: Value = serde_json::from_slice(raw).ok()?;
     let answers = value["answers"].as_object().filter(|answers| !answers.is_empty())?;
     let empty = Vec::new();
