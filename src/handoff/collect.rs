@@ -177,7 +177,7 @@ impl Collector<'_> {
 
     /// Damage within a row that can be read all the same.
     fn check(&mut self, bytes: &[u8], line: &Numbered) {
-        if line.span.bytes <= LINE_MAX as u64 && std::str::from_utf8(bytes).is_err() {
+        if line.span.bytes <= LINE_MAX as u64 && simdutf8::basic::from_utf8(bytes).is_err() {
             self.damage(line, Damage::NotUtf8);
         } else if has_half_pair(bytes) {
             self.damage(line, Damage::LoneSurrogates);
@@ -402,5 +402,5 @@ fn has_half_pair(bytes: &[u8]) -> bool {
         return false;
     }
     // Bytes that are no text are another matter.
-    std::str::from_utf8(bytes).is_ok() && !unescape(bytes, &mut String::new())
+    simdutf8::basic::from_utf8(bytes).is_ok() && !unescape(bytes, &mut String::new())
 }

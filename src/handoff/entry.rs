@@ -124,7 +124,7 @@ impl Entry {
 pub fn clip_pasted(text: &str, pointer: &str) -> Option<(String, u64)> {
     const OPEN: &str = "<pasted_content id=\"";
     let (mut out, mut count, mut rest) = (String::new(), 0, text);
-    while let Some(at) = rest.find(OPEN) {
+    while let Some(at) = memchr::memmem::find(rest.as_bytes(), OPEN.as_bytes()) {
         let id_end = rest[at + OPEN.len()..].find("\">").map(|end| at + OPEN.len() + end);
         let Some(id_end) = id_end else { break };
         let id = &rest[at + OPEN.len()..id_end];

@@ -33,8 +33,10 @@ pub struct Request {
     pub out: Option<PathBuf>,
     /// Tokens that the must-read parts may come to.
     pub budget: u64,
-    /// Mask credentials.
+    /// Mask credentials; then there is no copy.
     pub redact: bool,
+    /// Write no compressed copy; pointers then name the client's file.
+    pub no_copy: bool,
     /// A brief to go with it.
     pub brief: Option<String>,
     /// Exports of the ancestors, the oldest first.
@@ -109,7 +111,7 @@ fn write(request: &Request, store: &Store, source: &Source, tick: &mut dyn FnMut
     let full = draft.create(FULL)?;
     let collected = collect(source, &found, &mut redactor, full, draft.scratch()?, &mut |at| steps.at(at))?;
     steps.before = source.end * 2;
-    let into = if request.redact { None } else { Some(draft.create(COPY)?) };
+    let into = if request.redact || request.no_copy { None } else { Some(draft.create(COPY)?) };
     let copied = into.is_some();
     let blake3 = copy(source, into, &mut |at| steps.at(at))?;
     let transcript = request.transcript.display().to_string();

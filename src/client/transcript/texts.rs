@@ -37,9 +37,13 @@ pub fn unescape(raw: &[u8], out: &mut String) -> bool {
 }
 
 fn push_lossy(bytes: &[u8], out: &mut String) -> bool {
-    let text = String::from_utf8_lossy(bytes);
-    out.push_str(&text);
-    matches!(text, Cow::Borrowed(_))
+    // Lossy decoding walks sign by sign; nearly all texts need none.
+    if let Ok(text) = simdutf8::basic::from_utf8(bytes) {
+        out.push_str(text);
+        return true;
+    }
+    out.push_str(&String::from_utf8_lossy(bytes));
+    false
 }
 
 /// The sign that an escape stands for, and its length. `None` with 6: half a pair; with 1: no escape.
