@@ -15,6 +15,7 @@ mod bench;
 mod client;
 mod climb;
 mod combos;
+mod export;
 mod headless;
 mod http;
 mod live;
