@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::api::{Answer, Kind};
+use crate::api::{Answer, Gate, Kind};
 use crate::bench::{Bench, LONG, wait};
 use crate::live::{bash, session, session_id};
 use crate::longhaul::{longhaul, plugged};
+use crate::terminal::ESCAPE;
 
 #[path = "../support/saga.rs"]
 mod saga;
@@ -98,4 +99,42 @@ fn what_a_person_says_to_the_real_client_stands_in_01() {
     assert_eq!(found.1["tools"]["by_name"]["Bash"], 1);
     assert_eq!(found.1["decisions"]["entries"], 1);
     assert_eq!(found.1["rows"]["rewound"], 0);
+}
+
+#[test]
+fn words_sent_meanwhile_are_kept_and_a_prompt_given_back_is_not() {
+    let Some(bench) = crate::live::open() else { return };
+    let gate = Gate::default();
+    bench.api.next([
+        bash("sleep 4"),
+        Answer::text("DONE-ONE"),
+        Answer::text("NEVER-SEEN").behind(&gate),
+        Answer::text("DONE-TWO"),
+    ]);
+    let mut terminal = session(&bench, &[]);
+    terminal.say("run it");
+    terminal.wait_for("sleep 4");
+    terminal.say("sent meanwhile");
+    terminal.wait_for("DONE-ONE");
+    terminal.say("GIVEN-BACK");
+    bench.api.wait_for(3, LONG);
+    // Esc before any output puts the prompt back into the box, which Ctrl-U empties.
+    terminal.wait_for("esc to interrupt");
+    terminal.key(ESCAPE);
+    terminal.wait_until("the turn's end", |screen| (!screen.contains("esc to interrupt")).then_some(()));
+    terminal.wait_for("GIVEN-BACK");
+    terminal.key("\u{15}");
+    terminal.wait_until("an empty box", |screen| (!screen.contains("GIVEN-BACK")).then_some(()));
+    terminal.say("said instead");
+    terminal.wait_for("DONE-TWO");
+    let id = session_id(&bench);
+    let (said, index) = wait("the last message in 01", LONG, || {
+        let (dir, index) = export(&bench, &id);
+        let said = said(&dir);
+        said.contains(&"said instead".to_owned()).then_some((said, index))
+    });
+    assert_eq!(said, ["run it", "sent meanwhile", "said instead"]);
+    assert_eq!(index["messages"]["by_kind"]["mid_turn"], 1);
+    assert_eq!(index["messages"]["rewound"], 1);
+    gate.open();
 }
