@@ -12,6 +12,9 @@ use super::atomic::{PREFIX, make_private};
 #[derive(Debug)]
 pub struct Draft {
     temp: tempfile::TempDir,
+    /// Held as long as this process works on it.
+    #[allow(dead_code)]
+    held: Option<File>,
     target: PathBuf,
     id: String,
     key: Key,
@@ -61,8 +64,12 @@ impl Draft {
             use std::os::unix::fs::PermissionsExt as _;
             builder.permissions(std::fs::Permissions::from_mode(0o700));
         }
+        if out.is_none() {
+            sweep(&parent);
+        }
         let temp = builder.tempdir_in(&parent)?;
-        Ok(Self { temp, target, id, key })
+        let held = lock(temp.path());
+        Ok(Self { temp, held, target, id, key })
     }
 
     /// The export's id.
@@ -98,6 +105,24 @@ impl Draft {
         // It has another name now: there is nothing to take away.
         drop(self.temp.keep());
         Ok(self.target)
+    }
+}
+
+/// The lock of a directory, where the system has one and nobody holds it.
+fn lock(dir: &Path) -> Option<File> {
+    let dir = File::open(dir).ok()?;
+    dir.try_lock().ok().map(|()| dir)
+}
+
+/// Takes away what a killed process left half written: it has files in it, and nobody holds it.
+fn sweep(dir: &Path) {
+    let Ok(entries) = std::fs::read_dir(dir) else { return };
+    let half = entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
+    for path in half.map(|entry| entry.path()) {
+        let begun = std::fs::read_dir(&path).is_ok_and(|mut files| files.next().is_some());
+        if let Some(_held) = Some(&path).filter(|_| begun).and_then(|path| lock(path)) {
+            let _ = std::fs::remove_dir_all(&path);
+        }
     }
 }
 
@@ -170,6 +195,22 @@ mod tests {
         drop(draft);
         assert_eq!(names(&store.dir().join("handoffs")), [""; 0]);
         assert_eq!(names(&store.dir().join("handoff-keys")), [""; 0]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_a_killed_process_left_is_taken_away_and_what_is_held_is_not() {
+        let root = tempfile::tempdir().unwrap();
+        let store = store(root.path());
+        let running = Draft::begin(&store, "a", None).unwrap();
+        running.create("01.md").unwrap();
+        let left = store.dir().join("handoffs").join(format!("{PREFIX}left"));
+        fs_err::create_dir(&left).unwrap();
+        fs_err::write(left.join("03.txt"), "words").unwrap();
+        let other = Draft::begin(&store, "b", None).unwrap();
+        assert!(!left.exists() && running.dir().join("01.md").exists());
+        drop((running, other));
+        assert_eq!(names(&store.dir().join("handoffs")), [""; 0]);
     }
 
     #[test]
