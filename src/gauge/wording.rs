@@ -104,11 +104,11 @@ fn past(reading: &Reading) -> String {
     }
     let figures = &reading.figures;
     let mut text = format!(
-        " Active time {} in the {} since it began, {} responses, {} tool calls.",
+        " Active time {} in the {} since it began, {}, {}.",
         hours(figures.active_ms),
         hours(figures.span_ms()),
-        figures.responses,
-        figures.tool_calls,
+        counted(figures.responses, "response"),
+        counted(figures.tool_calls, "tool call"),
     );
     let (count, dropped) = reading.compactions();
     if count > 0 {
@@ -117,6 +117,11 @@ fn past(reading: &Reading) -> String {
         text += &format!(" Compacted {times} already{lost}.");
     }
     text
+}
+
+/// `1 response`, `2 responses`.
+fn counted(number: u64, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 /// What each choice costs.
