@@ -1,11 +1,13 @@
 //! `longhaul export`: a session written out to be read in full.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow, bail};
 use serde_json::json;
 
 use super::select::Selector;
+use super::{print, print_json};
 use crate::base::text::clean;
 use crate::base::tokens::short;
 use crate::handoff::{Done, Request, export};
@@ -81,47 +83,47 @@ pub fn run(args: &Args, host: &Host) -> Result<()> {
     if args.json {
         let value =
             json!({ "id": done.id, "directory": done.dir, "session": done.session, "index": done.index });
-        println!("{}", serde_json::to_string_pretty(&value)?);
+        print_json(&value)
     } else {
-        tell(&done);
+        print(&told(&done))
     }
-    Ok(())
 }
 
-fn tell(done: &Done) {
-    println!("{}", clean(&done.dir.display().to_string()));
+fn told(done: &Done) -> String {
+    let mut text = clean(&done.dir.display().to_string()) + "\n";
     for group in &done.groups {
         let tokens = group.parts.iter().map(|part| part.tokens).sum();
         let entries: u64 = group.parts.iter().map(|part| part.entries).sum();
         let files = if group.parts.len() == 1 { "file" } else { "files" };
-        println!(
-            "  {:<20} {entries:>5} entries, about {} tokens in {} {files}",
+        text += &format!(
+            "  {:<20} {entries:>5} entries, about {} tokens in {} {files}\n",
             group.name,
             short(tokens),
             group.parts.len()
         );
     }
     let damaged = &done.index["damage"]["lines"];
-    println!("  03 for searching, 04 counts it all; damaged lines {damaged}");
+    text += &format!("  03 for searching, 04 counts it all; damaged lines {damaged}\n");
     if !done.index["redaction"].is_null() {
-        println!("  masked {} credentials; there is no compressed copy", done.masked);
+        text += &format!("  masked {} credentials; there is no compressed copy\n", done.masked);
     }
     let budget = &done.budget;
     if budget.decisions_moved > 0 || budget.blocks_clipped > 0 {
-        println!(
-            "  to stay within {} tokens, {} oldest decisions are in 02b and {} pasted blocks are clipped",
+        text += &format!(
+            "  to stay within {} tokens, {} oldest decisions are in 02b and {} pasted blocks are clipped\n",
             short(budget.tokens),
             budget.decisions_moved,
             budget.blocks_clipped
         );
     }
     if !budget.fits {
-        println!(
-            "  the parts to be read in full come to about {} tokens, more than the budget of {}",
+        text += &format!(
+            "  the parts to be read in full come to about {} tokens, more than the budget of {}\n",
             short(budget.used),
             short(budget.tokens)
         );
     }
+    text
 }
 
 /// How far it is, on a terminal, once it takes long.
@@ -138,14 +140,14 @@ impl Progress {
 
     fn show(&mut self, share: u64) {
         if share.is_multiple_of(10) && self.quiet_until.is_some_and(Deadline::passed) {
-            eprint!("\rexporting: {:>3} %", share / 10);
+            let _ = write!(std::io::stderr(), "\rexporting: {:>3} %", share / 10);
             self.shown = true;
         }
     }
 
     fn end(&self) {
         if self.shown {
-            eprint!("\r                \r");
+            let _ = write!(std::io::stderr(), "\r                \r");
         }
     }
 }

@@ -1,25 +1,15 @@
 //! One setup at a time.
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::store::lock::{Held, try_hold};
 use crate::store::{Store, atomic};
-
-/// The state directory, held until this goes.
-#[derive(Debug)]
-pub struct Lock(File);
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        // Closing alone would leave it held as long as a child that was just forked has the file too.
-        let _ = self.0.unlock();
-    }
-}
 
 /// Holds the state directory for one setup; makes it where it is missing. `None` where the file system
 /// knows no locks: comparing before each write then has to do.
-pub fn take(store: &Store) -> Result<Option<Lock>> {
+pub fn take(store: &Store) -> Result<Option<Held>> {
     // Where no client was here yet, its directory is made as well: it will hold settings and their copies.
     atomic::make_private(store.config())
         .and_then(|()| atomic::make_private(store.dir()))
@@ -31,11 +21,11 @@ pub fn take(store: &Store) -> Result<Option<Lock>> {
         File::options().create(true).truncate(false).write(true).open(store.setup_lock())
     };
     let file = file.with_context(|| format!("could not open {}", store.dir().display()))?;
-    match file.try_lock() {
-        Ok(()) => Ok(Some(Lock(file))),
-        Err(TryLockError::WouldBlock) => {
+    match try_hold(file) {
+        Ok(Ok(held)) => Ok(Some(held)),
+        Ok(Err(_)) => {
             bail!("another longhaul setup works in {}: try again when it is done", store.dir().display())
         }
-        Err(TryLockError::Error(_)) => Ok(None),
+        Err(_) => Ok(None),
     }
 }

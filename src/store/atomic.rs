@@ -78,17 +78,22 @@ fn sync_dir(dir: &Path) {
     let _ = dir;
 }
 
-/// Adds to a file that is readable by its owner alone. A link in its place is not followed.
-pub fn append_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut options = std::fs::OpenOptions::new();
-    options.append(true).create(true);
+/// How a file of ours is opened in place: readable by its owner alone where it is made; a link in its place is
+/// not followed, a FIFO not waited on.
+pub fn private() -> fs_err::OpenOptions {
+    let mut options = fs_err::OpenOptions::new();
     #[cfg(unix)]
     {
-        use std::os::unix::fs::OpenOptionsExt as _;
+        use fs_err::os::unix::fs::OpenOptionsExt as _;
         let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
         options.mode(0o600).custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
     }
-    let mut file = options.open(path)?;
+    options
+}
+
+/// Adds to a file that is readable by its owner alone. A link in its place is not followed.
+pub fn append_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = private().append(true).create(true).open(path)?.into_parts().0;
     let held = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
     check_limit(held.saturating_add(bytes.len()))?;
     file.write_all(bytes)

@@ -6,7 +6,8 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::Store;
-use super::atomic::{PREFIX, make_private};
+use super::atomic::{PREFIX, make_private, private};
+use super::lock::{Held, try_hold};
 
 /// An export under way: a private directory beside the place where it will be. Dropped, it is gone.
 #[derive(Debug)]
@@ -14,7 +15,7 @@ pub struct Draft {
     temp: tempfile::TempDir,
     /// Held as long as this process works on it.
     #[allow(dead_code)]
-    held: Option<File>,
+    held: Option<Held>,
     target: PathBuf,
     id: String,
     key: Key,
@@ -109,9 +110,8 @@ impl Draft {
 }
 
 /// The lock of a directory, where the system has one and nobody holds it.
-fn lock(dir: &Path) -> Option<File> {
-    let dir = File::open(dir).ok()?;
-    dir.try_lock().ok().map(|()| dir)
+fn lock(dir: &Path) -> Option<Held> {
+    try_hold(File::open(dir).ok()?).ok()?.ok()
 }
 
 /// Takes away what a killed process left half written: it has files in it, and nobody holds it.
@@ -160,14 +160,7 @@ fn refuse_full(target: &Path) -> io::Result<()> {
 }
 
 fn create_private(path: &Path) -> io::Result<File> {
-    let mut options = fs_err::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    {
-        use fs_err::os::unix::fs::OpenOptionsExt as _;
-        options.mode(0o600);
-    }
-    Ok(options.open(path)?.into_parts().0)
+    Ok(private().write(true).create_new(true).open(path)?.into_parts().0)
 }
 
 #[cfg(test)]

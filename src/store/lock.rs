@@ -4,6 +4,7 @@ use std::fs::{File, TryLockError};
 use std::io;
 use std::path::Path;
 
+use super::atomic;
 use crate::host::clock::{Deadline, sleep_ms};
 
 /// How long a lock is waited for, in ms.
@@ -11,28 +12,37 @@ const PATIENCE_MS: u64 = 200;
 
 /// A held lock; let go when dropped.
 #[derive(Debug)]
-pub struct Held(#[allow(dead_code)] File);
+pub struct Held(File);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // Closing alone would leave it held as long as a child that was just forked has the file too.
+        let _ = self.0.unlock();
+    }
+}
+
+/// Takes the lock of an open file or directory, which comes back where somebody else holds it. An error is a
+/// file system that knows no locks.
+pub fn try_hold(file: File) -> io::Result<Result<Held, File>> {
+    match file.try_lock() {
+        Ok(()) => Ok(Ok(Held(file))),
+        Err(TryLockError::WouldBlock) => Ok(Err(file)),
+        Err(TryLockError::Error(e)) => Err(e),
+    }
+}
 
 /// Takes the lock of this name. A link in its place is not followed, and a FIFO not waited on.
 pub fn hold(path: &Path) -> io::Result<Held> {
-    let mut options = fs_err::OpenOptions::new();
-    options.write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    {
-        use fs_err::os::unix::fs::OpenOptionsExt as _;
-        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-        options.mode(0o600).custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
-    }
-    let file = options.open(path)?.into_parts().0;
+    let mut file = atomic::private().write(true).create(true).truncate(false).open(path)?.into_parts().0;
     let deadline = Deadline::after_ms(PATIENCE_MS);
     loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(Held(file)),
-            Err(TryLockError::WouldBlock) if !deadline.passed() => sleep_ms(5),
-            Err(TryLockError::WouldBlock) => {
+        file = match try_hold(file)? {
+            Ok(held) => return Ok(held),
+            Err(file) if !deadline.passed() => file,
+            Err(_) => {
                 return Err(io::Error::other(format!("{} is held by another process", path.display())));
             }
-            Err(TryLockError::Error(e)) => return Err(e),
-        }
+        };
+        sleep_ms(5);
     }
 }
