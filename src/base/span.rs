@@ -21,6 +21,11 @@ pub fn stamp(epoch_ms: i64) -> String {
     jiff::Timestamp::from_second(epoch_ms.div_euclid(1000)).map_or_else(|_| "?".to_owned(), |t| t.to_string())
 }
 
+/// The same as part of a file name: `20261130T172151Z`.
+pub fn file_stamp(epoch_ms: i64) -> String {
+    stamp(epoch_ms).replace(['-', ':'], "")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -13,7 +13,7 @@ use super::redact::Redactor;
 use super::subagents;
 use super::survey::{Source, survey};
 use crate::base::id::SessionId;
-use crate::base::span::stamp;
+use crate::base::span::file_stamp;
 use crate::client::projects;
 use crate::host::files;
 use crate::store::Store;
@@ -154,9 +154,8 @@ fn write(request: &Request, store: &Store, source: &Source, tick: &mut dyn FnMut
 
 /// `20261130T173134Z-3f2a9c1e`.
 fn stem(now_ms: i64, session: &str) -> String {
-    let digits: String = stamp(now_ms).chars().filter(|sign| !matches!(sign, '-' | ':')).collect();
     let short: String = session.chars().take(8).collect();
-    format!("{digits}-{short}")
+    format!("{}-{short}", file_stamp(now_ms))
 }
 
 /// The codes of every part, in the order in which they are read.

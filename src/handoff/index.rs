@@ -43,7 +43,7 @@ pub struct Facts<'a> {
 /// The index.
 pub fn index(facts: &Facts, redactor: &mut Redactor) -> Value {
     let Facts { survey, collected, .. } = facts;
-    let counts = &collected.counts;
+    let (counts, times) = (&collected.counts, &survey.times);
     let on = redactor.is_on();
     let mut text = |text: Option<&str>| text.map(|text| shown(text.to_owned(), redactor));
     let parent = json!({
@@ -52,10 +52,10 @@ pub fn index(facts: &Facts, redactor: &mut Redactor) -> Value {
         "cwd": text(survey.cwd.as_deref()),
         "model": text(survey.model.as_deref()),
         "client_version": text(survey.version.as_deref()),
-        "first_at": survey.first_at.map(stamp),
-        "last_at": survey.last_at.map(stamp),
-        "active_ms": survey.active_ms,
-        "span_ms": survey.first_at.zip(survey.last_at).map(|(first, last)| last.saturating_sub(first)),
+        "first_at": times.first_at.map(stamp),
+        "last_at": times.last_at.map(stamp),
+        "active_ms": times.active_ms,
+        "span_ms": times.first_at.zip(times.last_at).map(|(first, last)| last.saturating_sub(first)),
     });
     let pointers = facts.copy.map_or(facts.transcript, |(name, _)| name);
     json!({

@@ -7,7 +7,7 @@ use memchr::memmem;
 use serde_json::Value;
 
 use super::branch::{self, Link, State};
-use crate::client::transcript::BREAK_MS;
+use crate::client::transcript::Times;
 use crate::client::transcript::branch::hash;
 use crate::client::transcript::lines::{self, Line, Options, Place, Span};
 use crate::client::transcript::row::{Kind, Parent, Row, leading_type};
@@ -129,13 +129,8 @@ pub struct Survey {
     pub ai_title: Option<String>,
     /// The model that answered last.
     pub model: Option<String>,
-    /// Time of the earliest row, epoch milliseconds.
-    pub first_at: Option<i64>,
-    /// Time of the latest.
-    pub last_at: Option<i64>,
-    /// Sum of the gaps under ten minutes.
-    pub active_ms: i64,
-    clock: Option<i64>,
+    /// When, epoch milliseconds, and how long.
+    pub times: Times,
     /// The prompt that a note of a rewind would belong to.
     prompt: Option<usize>,
 }
@@ -219,16 +214,7 @@ impl Survey {
         keep(&mut self.cwd, row.cwd);
         keep(&mut self.version, row.version);
         keep(&mut self.model, row.message.model.filter(|model| *model != b"<synthetic>"));
-        let Some(at) = row.at_ms else { return };
-        self.first_at = Some(self.first_at.map_or(at, |first| first.min(at)));
-        self.last_at = Some(self.last_at.map_or(at, |last| last.max(at)));
-        let gap = self.clock.map_or(0, |clock| at.saturating_sub(clock));
-        if (0..BREAK_MS).contains(&gap) {
-            self.active_ms = self.active_ms.saturating_add(gap);
-        }
-        if gap >= 0 || gap <= -BREAK_MS {
-            self.clock = Some(at);
-        }
+        row.at_ms.into_iter().for_each(|at| self.times.pass(at));
     }
 
     /// A row outside the conversation.

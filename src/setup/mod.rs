@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::base::span;
+use crate::base::span::file_stamp;
 use crate::client::program::{self, FIRST_THAT_DRAWS, Found};
 use crate::host::Host;
 use crate::store::Store;
@@ -81,7 +81,7 @@ pub fn install(
     if !copied.is_empty() || !current {
         programs::install(store, VERSION, &copied)?;
     }
-    let stamp = file_stamp(host);
+    let stamp = file_stamp(host.now_ms());
     let settings = wire::carry_out(store, request.ask, drawer, plan, &mut record, &stamp, confirm)?;
     let left = programs::sweep(store, &installed.removed);
     installed.removed.retain(|version| !store.bin().join(version).exists());
@@ -114,7 +114,7 @@ fn read_record(host: &Host, store: &Store, dry_run: bool, warnings: &mut Vec<Str
         }
         Read::Damaged(why) => {
             let aside = store
-                .set_setup_aside(&file_stamp(host))
+                .set_setup_aside(&file_stamp(host.now_ms()))
                 .with_context(|| format!("could not set {} aside", path.display()))?;
             warnings.push(format!(
                 "{} could not be read ({why}): it is now {}; what an earlier setup changed is no longer known",
@@ -136,11 +136,6 @@ fn drawer(host: &Host, untrusted: &[PathBuf], warnings: &mut Vec<String>) -> Dra
             Drawer::Unknown
         }
     }
-}
-
-/// The time as part of a file name: `20261130T172151Z`.
-fn file_stamp(host: &Host) -> String {
-    span::stamp(host.now_ms()).replace(['-', ':'], "")
 }
 
 fn remove_if_there(path: &Path) -> Result<bool> {

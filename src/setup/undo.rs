@@ -4,7 +4,8 @@ use anyhow::{Context as _, Result, bail};
 
 use super::file::File;
 use super::report::{self, Programs, Report, Settings};
-use super::{VERSION, command, file_stamp, lock, plan, programs, read_record, remove_if_there};
+use super::{VERSION, command, lock, plan, programs, read_record, remove_if_there};
+use crate::base::span::file_stamp;
 use crate::client::wiring::{self, KEY, WRAPPER, user_settings};
 use crate::host::{Host, files};
 use crate::store::Store;
@@ -144,7 +145,8 @@ fn carry_out(
     if matches!(change, Change::Nothing(_)) {
         return Ok(None);
     }
-    let backup = if let Change::Edit(..) = change { file.backup_name(&file_stamp(host)) } else { None };
+    let backup =
+        if let Change::Edit(..) = change { file.backup_name(&file_stamp(host.now_ms())) } else { None };
     if let Some(backup) = &backup {
         file.back_up(backup)?;
     }

@@ -120,3 +120,32 @@ pub struct Interval {
     /// The same model has answered well above it since, and was not compacted.
     pub discarded: bool,
 }
+
+/// Time spent, row by row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Times {
+    /// Time of the earliest row.
+    pub first_at: Option<i64>,
+    /// Time of the latest.
+    pub last_at: Option<i64>,
+    /// Sum of the gaps under ten minutes.
+    pub active_ms: i64,
+    /// The row that the next gap is counted from.
+    pub clock: Option<i64>,
+}
+
+impl Times {
+    /// Takes the time of one more row. Rows are a little out of order; one far back means that the clock was
+    /// set.
+    pub fn pass(&mut self, at: i64) {
+        self.first_at = Some(self.first_at.map_or(at, |first| first.min(at)));
+        self.last_at = Some(self.last_at.map_or(at, |last| last.max(at)));
+        let gap = self.clock.map_or(0, |clock| at.saturating_sub(clock));
+        if (0..BREAK_MS).contains(&gap) {
+            self.active_ms = self.active_ms.saturating_add(gap);
+        }
+        if gap >= 0 || gap <= -BREAK_MS {
+            self.clock = Some(at);
+        }
+    }
+}

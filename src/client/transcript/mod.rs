@@ -26,7 +26,9 @@ pub mod texts;
 mod turns;
 pub mod words;
 
-pub use figures::{BREAK_MS, Boundary, Context, Figures, INTERVAL_SLACK, Interval, TEACHING_RESPONSES};
+pub use figures::{
+    BREAK_MS, Boundary, Context, Figures, INTERVAL_SLACK, Interval, TEACHING_RESPONSES, Times,
+};
 pub use progress::{Advance, Progress};
 pub use tail::{Tail, tail};
 

@@ -11,7 +11,7 @@ use super::tally::Tally;
 use crate::host::clock::Deadline;
 
 /// Opens the stored form; the last byte is its version.
-const MAGIC: [u8; 8] = *b"lhtrans\x01";
+const MAGIC: [u8; 8] = *b"lhtrans\x02";
 /// Bytes of the file's beginning, and of what stands before the offset, that tell whether it is the same.
 const PRINT: usize = 256;
 

@@ -2,13 +2,16 @@
 
 use super::branch::{Branches, Mark, Memory};
 use super::bytes::{Reader, Writer};
-use super::figures::{Boundary, Figures, Interval};
+use super::figures::{Boundary, Figures, Interval, Times};
 use super::tally::{Since, Tally};
 
 impl Tally {
     pub(super) fn write(&self, out: &mut Writer) {
         write_figures(&self.figures, out);
-        out.maybe(self.clock, Writer::i64);
+        out.i64(self.times.active_ms);
+        for at in [self.times.first_at, self.times.last_at, self.times.clock] {
+            out.maybe(at, Writer::i64);
+        }
         self.mark.write(out);
         out.u64(u64::from(self.epoch));
         out.u64(self.message);
@@ -32,7 +35,12 @@ impl Tally {
     pub(super) fn read(from: &mut Reader) -> Option<Self> {
         Some(Self {
             figures: read_figures(from)?,
-            clock: from.maybe(Reader::i64)?,
+            times: Times {
+                active_ms: from.i64()?,
+                first_at: from.maybe(Reader::i64)?,
+                last_at: from.maybe(Reader::i64)?,
+                clock: from.maybe(Reader::i64)?,
+            },
             mark: Mark::read(from)?,
             epoch: u16::try_from(from.u64()?).ok()?,
             message: from.u64()?,
@@ -72,14 +80,7 @@ fn write_figures(figures: &Figures, out: &mut Writer) {
     ] {
         out.u64(n);
     }
-    out.i64(figures.active_ms);
-    for at in [
-        figures.first_at,
-        figures.last_at,
-        figures.context_at,
-        figures.last_prompt_at,
-        figures.last_notice_at,
-    ] {
+    for at in [figures.context_at, figures.last_prompt_at, figures.last_notice_at] {
         out.maybe(at, Writer::i64);
     }
     out.bool(figures.refused);
@@ -111,9 +112,6 @@ fn read_figures(from: &mut Reader) -> Option<Figures> {
         auto: from.u64()?,
         manual: from.u64()?,
         dropped: from.u64()?,
-        active_ms: from.i64()?,
-        first_at: from.maybe(Reader::i64)?,
-        last_at: from.maybe(Reader::i64)?,
         context_at: from.maybe(Reader::i64)?,
         last_prompt_at: from.maybe(Reader::i64)?,
         last_notice_at: from.maybe(Reader::i64)?,

@@ -15,7 +15,7 @@ use memchr::memmem;
 
 use super::branch::{Branches, Mark, Memory, hash};
 use super::bytes::cut_at;
-use super::figures::{BREAK_MS, Context, Figures, INTERVAL_SLACK};
+use super::figures::{Context, Figures, INTERVAL_SLACK, Times};
 use super::message::{Message, Usage};
 use super::notes::Attachment;
 use super::row::{Kind, Parent, Row};
@@ -31,8 +31,7 @@ const NAME_MAX: usize = 200;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Tally {
     pub(super) figures: Figures,
-    /// Time of the latest row, for the gaps.
-    pub(super) clock: Option<i64>,
+    pub(super) times: Times,
     pub(super) mark: Mark,
     pub(super) epoch: u16,
     pub(super) branches: Branches,
@@ -95,7 +94,7 @@ impl Tally {
             return;
         }
         if row.kind != Kind::Other {
-            self.pass_time(row.at_ms);
+            row.at_ms.into_iter().for_each(|at| self.times.pass(at));
         }
         let mark = match row.kind {
             Kind::Assistant => self.assistant(row),
@@ -113,25 +112,6 @@ impl Tally {
         };
         if let Some(uuid) = uuid {
             self.branches.set(uuid, mark);
-        }
-    }
-
-    fn pass_time(&mut self, at_ms: Option<i64>) {
-        let Some(at) = at_ms else { return };
-        let figures = &mut self.figures;
-        figures.first_at = Some(figures.first_at.map_or(at, |first| first.min(at)));
-        figures.last_at = Some(figures.last_at.map_or(at, |last| last.max(at)));
-        // Rows are a little out of order; one far back means that the clock was set.
-        match self.clock {
-            Some(clock) if at <= clock && at > clock.saturating_sub(BREAK_MS) => {}
-            Some(clock) => {
-                let gap = at.saturating_sub(clock);
-                if (0..BREAK_MS).contains(&gap) {
-                    figures.active_ms = figures.active_ms.saturating_add(gap);
-                }
-                self.clock = Some(at);
-            }
-            None => self.clock = Some(at),
         }
     }
 
@@ -240,6 +220,9 @@ impl Tally {
     /// What has been measured so far.
     pub fn figures(&self) -> Figures {
         let mut figures = self.figures.clone();
+        figures.first_at = self.times.first_at;
+        figures.last_at = self.times.last_at;
+        figures.active_ms = self.times.active_ms;
         figures.after_compaction = self.mark.estimated;
         figures.responses_since_boundary = self.since.responses;
         figures.last_response = u64::from(self.message_total);
