@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use super::inputs::{Effect, Input, Inputs, Name};
+use super::inputs::{Effect, Inputs, Name};
 use super::ledger::Ledger;
 use super::parse;
 use crate::client::figures::Figures;
@@ -108,17 +108,18 @@ pub fn reckon(inputs: &Inputs, model: Option<&str>, window: u64) -> Formula {
         };
         ledger.set(at, effect);
     }
-    let explicit = explicit_window(&mut ledger, model_window, off.is_some());
+    let explicit = explicit_window(&mut ledger, model_window, off);
     let percent = ledger.number(Name::Percent, parse::percent, "a percentage above 0 and up to 100");
-    let enabled = off.is_none();
-    let w = explicit.unwrap_or(model_window).min(model_window);
-    let effective = w.saturating_sub(reserve);
+    let enabled = !off;
+    // With compaction off an explicit window does not matter.
+    let counted = explicit.filter(|_| enabled).unwrap_or(model_window).min(model_window);
+    let effective = counted.saturating_sub(reserve);
     let mut steps = Steps {
         model_window,
         explicit,
-        window: if enabled { w } else { model_window },
+        window: counted,
         reserve,
-        effective: if enabled { effective } else { model_window.saturating_sub(reserve) },
+        effective,
         percent: percent.map(|(_, percent)| percent),
         threshold: None,
         blocking: None,
@@ -127,7 +128,7 @@ pub fn reckon(inputs: &Inputs, model: Option<&str>, window: u64) -> Formula {
     let blocking = ledger.number(Name::BlockingLimit, parse::count, "a whole number of tokens");
     steps.blocking = blocking.map(|(_, limit)| limit);
     let (tokens, kind) = if !enabled {
-        let line = steps.effective.saturating_sub(REFUSAL_MARGIN);
+        let line = effective.saturating_sub(REFUSAL_MARGIN);
         if let Some((at, _)) = percent {
             ledger.set(at, Effect::NoEffect("compaction is off".into()));
         }
@@ -162,10 +163,7 @@ pub fn reckon(inputs: &Inputs, model: Option<&str>, window: u64) -> Formula {
         });
         (fires, Kind::Compaction)
     } else {
-        if let Some((at, _)) = blocking {
-            ledger.set(at, Effect::NoEffect("this model has no trigger without an explicit window".into()));
-        }
-        if let Some((at, _)) = percent {
+        for at in blocking.map(|(at, _)| at).into_iter().chain(percent.map(|(at, _)| at)) {
             ledger.set(at, Effect::NoEffect("this model has no trigger without an explicit window".into()));
         }
         (model_window, Kind::Reactive)
@@ -203,13 +201,13 @@ fn model_window(
     window
 }
 
-/// Which input switches compaction off, if one does.
-fn switched_off(ledger: &mut Ledger<'_>) -> Option<Name> {
-    let mut off = None;
+/// Whether an input switches compaction off.
+fn switched_off(ledger: &mut Ledger<'_>) -> bool {
+    let mut off = false;
     for name in [Name::DisableCompact, Name::DisableAutoCompact] {
         if let Some(at) = ledger.switch(name) {
             ledger.set(at, Effect::Applied("automatic compaction is off".into()));
-            off = off.or(Some(name));
+            off = true;
         }
     }
     let mut decided = false;
@@ -219,10 +217,10 @@ fn switched_off(ledger: &mut Ledger<'_>) -> Option<Name> {
             None => Effect::Ignored("the client reads true or false here".into()),
             Some(_) if decided => continue,
             Some(false) => {
-                off = off.or(Some(Name::AutoCompactEnabled));
+                off = true;
                 Effect::Applied("automatic compaction is off".into())
             }
-            Some(true) if off.is_some() => Effect::NoEffect("it does not turn compaction on again".into()),
+            Some(true) if off => Effect::NoEffect("it does not turn compaction on again".into()),
             Some(true) => Effect::NoEffect("on is what it is anyway".into()),
         };
         decided |= input.value.is_boolean();
@@ -236,16 +234,13 @@ fn explicit_window(ledger: &mut Ledger<'_>, model_window: u64, off: bool) -> Opt
     use parse::FlagWindow::{Auto, Tokens};
     let mut taken: Option<(Option<u64>, &'static str)> = None;
     let inputs = ledger.inputs;
-    let text = |input: &'_ Input| input.value.as_str().map(str::to_owned);
     for (at, input) in inputs.list.iter().enumerate() {
         let (read, want) = match input.name {
             // A junk value in the strongest block still hides the weaker ones (measured).
             Name::Window if ledger.first(Name::Window).is_some_and(|(first, _)| first != at) => continue,
-            Name::Window => {
-                (text(input).as_deref().and_then(parse::tokens).map(Tokens), "a number of tokens")
-            }
+            Name::Window => (input.value.as_str().and_then(parse::tokens).map(Tokens), "a number of tokens"),
             Name::WindowFlag => {
-                (text(input).as_deref().and_then(parse::flag_window), "a number of tokens, or auto,")
+                (input.value.as_str().and_then(parse::flag_window), "a number of tokens, or auto,")
             }
             Name::ModelWindow | Name::SettingsWindow => {
                 (parse::settings_window(&input.value).map(Tokens), "a whole number from 100000 on")

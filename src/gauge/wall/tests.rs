@@ -1,5 +1,6 @@
 use super::*;
 use crate::client::settings::Origin;
+use crate::gauge::inputs::Input;
 use serde_json::{Value, json};
 
 type Row = (&'static str, Vec<(Name, Value)>, (u64, Kind, Source));
