@@ -6,14 +6,13 @@ use std::path::PathBuf;
 use anyhow::{Result, anyhow, bail};
 use serde_json::json;
 
-use super::select::Selector;
+use super::select::{self, Selector};
 use super::{print, print_json};
 use crate::base::text::clean;
 use crate::base::tokens::short;
 use crate::handoff::{Done, Request, export};
 use crate::host::clock::Deadline;
 use crate::host::{Host, terminal};
-use crate::store::Store;
 
 /// Write a session out: what the person said, what was decided, and the whole of it to search in
 #[derive(Debug, clap::Args)]
@@ -51,9 +50,7 @@ const PATIENCE_MS: u64 = 1_000;
 
 /// Runs the verb.
 pub fn run(args: &Args, host: &Host) -> Result<()> {
-    let project = host.env_path("CLAUDE_PROJECT_DIR").or_else(|| host.current_dir());
-    let untrusted: Vec<&std::path::Path> = project.as_deref().into_iter().collect();
-    let store = Store::locate(host, &untrusted).ok_or_else(|| {
+    let store = select::store(host).ok_or_else(|| {
         anyhow!(
             "could not find a place for longhaul's files outside the project; set HOME or CLAUDE_CONFIG_DIR"
         )

@@ -49,9 +49,7 @@ impl Selector {
 
     /// Takes a reading of what is selected.
     pub fn read(&self, host: &Host, model: Option<&String>, subtasks: u64) -> Result<(Subject, Taken)> {
-        let project = host.env_path("CLAUDE_PROJECT_DIR").or_else(|| host.current_dir());
-        let untrusted: Vec<&Path> = project.as_deref().into_iter().collect();
-        let store = Store::locate(host, &untrusted);
+        let store = store(host);
         let mut subject = match (&self.session, &self.transcript, &self.payload) {
             (_, Some(file), _) => of_transcript(host, store.as_ref(), file)?,
             (_, _, Some(file)) => of_payload(host, file)?,
@@ -67,6 +65,13 @@ impl Selector {
         let taken = take(host, store.as_ref(), &subject, BUDGET_MS);
         Ok((subject, taken))
     }
+}
+
+/// The store of the person at this shell, whose project may have moved it.
+pub fn store(host: &Host) -> Option<Store> {
+    let project = host.env_path("CLAUDE_PROJECT_DIR").or_else(|| host.current_dir());
+    let untrusted: Vec<&Path> = project.as_deref().into_iter().collect();
+    Store::locate(host, &untrusted)
 }
 
 /// The session of this id, or the one this shell belongs to; one that nobody knows is an error.
