@@ -31,7 +31,7 @@ fn main() -> io::Result<()> {
             ..Request::default()
         };
         let (start, before) = (Instant::now(), processor_seconds());
-        let done = export(&request, &store, &mut |_| {}).map_err(io::Error::other)?;
+        let done = export(&request, &store, &mut ()).map_err(io::Error::other)?;
         let (took, processor) = (start.elapsed().as_secs_f64(), processor_seconds() - before);
         memory = if memory == 0 { peak_kb() } else { memory };
         best = best.min(processor);

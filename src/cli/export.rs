@@ -1,6 +1,7 @@
 //! `longhaul export`: a session written out to be read in full.
 
 use std::io::Write as _;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow, bail};
@@ -10,7 +11,7 @@ use super::select::{self, Selector};
 use super::{print, print_json};
 use crate::base::text::clean;
 use crate::base::tokens::short;
-use crate::handoff::{Done, Request, export};
+use crate::handoff::{Done, Follow, Request, export};
 use crate::host::clock::Deadline;
 use crate::host::{Host, terminal};
 
@@ -74,7 +75,7 @@ pub fn run(args: &Args, host: &Host) -> Result<()> {
         ..Request::default()
     };
     let mut progress = Progress::new();
-    let done = export(&request, &store, &mut |share| progress.show(share));
+    let done = export(&request, &store, &mut progress);
     progress.end();
     let done = done?;
     if args.json {
@@ -135,16 +136,19 @@ impl Progress {
         Self { quiet_until, shown: false }
     }
 
-    fn show(&mut self, share: u64) {
-        if share.is_multiple_of(10) && self.quiet_until.is_some_and(Deadline::passed) {
-            let _ = write!(std::io::stderr(), "\rexporting: {:>3} %", share / 10);
-            self.shown = true;
-        }
-    }
-
     fn end(&self) {
         if self.shown {
             let _ = write!(std::io::stderr(), "\r                \r");
         }
+    }
+}
+
+impl Follow for Progress {
+    fn at(&mut self, share: u64) -> ControlFlow<()> {
+        if share.is_multiple_of(10) && self.quiet_until.is_some_and(Deadline::passed) {
+            let _ = write!(std::io::stderr(), "\rexporting: {:>3} %", share / 10);
+            self.shown = true;
+        }
+        ControlFlow::Continue(())
     }
 }

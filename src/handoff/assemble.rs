@@ -150,7 +150,8 @@ impl Writer<'_> {
         let mut title =
             "# What the person said\n\nVerbatim, in order, each message once. Lines that begin with \
                          two brackets and `longhaul mark` are read marks and belong to no message; control \
-                         characters are written as \\xNN.\n"
+                         characters are written as \\xNN, and a line that looks like one of these headings has a \
+                         backslash before it.\n"
                 .to_owned();
         let rewound = collected.counts.rewound_messages;
         if rewound > 0 {
@@ -303,7 +304,7 @@ fn ancestor(draft: &Draft, n: usize, dir: &Path, redactor: &mut Redactor) -> io:
                 Err(error) => return Err(error),
             }
         }
-        parts.text(&shown(without_marks(&whole), redactor))?;
+        parts.quoted(&shown(without_marks(&whole), redactor))?;
     }
     group(name, parts)
 }

@@ -88,7 +88,7 @@ pub fn collect(
     redactor: &mut Redactor,
     full: File,
     scratch: File,
-    tick: &mut dyn FnMut(u64),
+    tick: &mut dyn FnMut(u64) -> io::Result<()>,
 ) -> io::Result<Collected> {
     let mut collector = Collector {
         source,
@@ -104,7 +104,7 @@ pub fn collect(
         text: String::new(),
     };
     source.each(&mut |line| {
-        tick(line.span.at);
+        tick(line.span.at)?;
         collector.line(line)
     })?;
     collector.out.flush()?;

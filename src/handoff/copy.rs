@@ -11,7 +11,11 @@ const LEVEL: i32 = 3;
 const CHUNK: usize = 256 * 1024;
 
 /// Hashes the transcript (BLAKE3), and writes the compressed copy where there is a file for one.
-pub fn copy(source: &Source, into: Option<File>, tick: &mut dyn FnMut(u64)) -> io::Result<String> {
+pub fn copy(
+    source: &Source,
+    into: Option<File>,
+    tick: &mut dyn FnMut(u64) -> io::Result<()>,
+) -> io::Result<String> {
     let mut hasher = blake3::Hasher::new();
     let mut encoder = into.map(|file| zstd::Encoder::new(file, LEVEL)).transpose()?;
     if let Some(encoder) = &mut encoder {
@@ -29,7 +33,7 @@ pub fn copy(source: &Source, into: Option<File>, tick: &mut dyn FnMut(u64)) -> i
             encoder.write_all(&buffer[..got])?;
         }
         at += got as u64;
-        tick(at);
+        tick(at)?;
     }
     if let Some(encoder) = encoder {
         encoder.finish()?.flush()?;

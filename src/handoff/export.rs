@@ -1,6 +1,7 @@
 //! The whole export, from a transcript to a directory.
 
 use std::io::{self, Write as _};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -75,6 +76,9 @@ pub enum Failed {
         /// Why.
         error: io::Error,
     },
+    /// Whoever asked for it did not want it any more.
+    #[error("the export was stopped; nothing is left of it")]
+    Stopped,
     /// The export.
     #[error("could not write the export {}: {error}; nothing is left of it", path.display())]
     Write {
@@ -85,9 +89,24 @@ pub enum Failed {
     },
 }
 
-/// Writes a session out. `tick` hears from time to time what share of the work is done, in thousandths.
-/// Where anything fails, nothing is left.
-pub fn export(request: &Request, store: &Store, tick: &mut dyn FnMut(u64)) -> Result<Done, Failed> {
+/// Whoever follows an export.
+pub trait Follow {
+    /// It has this id now and will lie there. An error ends it.
+    fn begun(&mut self, _id: &str, _dir: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// This share of the work is done, in thousandths; whether to go on.
+    fn at(&mut self, _share: u64) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+/// Nobody follows it.
+impl Follow for () {}
+
+/// Writes a session out. Where anything fails, nothing is left.
+pub fn export(request: &Request, store: &Store, follow: &mut dyn Follow) -> Result<Done, Failed> {
     let path = &request.transcript;
     let unread = |error| Failed::Read { path: path.clone(), error };
     let file = files::open_regular(path).map_err(unread)?;
@@ -95,11 +114,13 @@ pub fn export(request: &Request, store: &Store, tick: &mut dyn FnMut(u64)) -> Re
     let source = Source { file, end };
     let usual = store.dir().join("handoffs");
     let place = request.out.clone().unwrap_or(usual);
-    write(request, store, &source, tick).map_err(|error| Failed::Write { path: place, error })
+    let mut steps = Steps::of(follow, source.end);
+    let written = write(request, store, &source, &mut steps);
+    written
+        .map_err(|error| if steps.stopped { Failed::Stopped } else { Failed::Write { path: place, error } })
 }
 
-fn write(request: &Request, store: &Store, source: &Source, tick: &mut dyn FnMut(u64)) -> io::Result<Done> {
-    let mut steps = Steps { tick, all: source.end.saturating_mul(3).max(1), before: 0, said: 0 };
+fn write(request: &Request, store: &Store, source: &Source, steps: &mut Steps) -> io::Result<Done> {
     let mut redactor =
         if request.redact { Redactor::new().map_err(io::Error::other)? } else { Redactor::default() };
     let found = survey(source, &mut |at| steps.at(at))?;
@@ -108,6 +129,7 @@ fn write(request: &Request, store: &Store, source: &Source, tick: &mut dyn FnMut
     let session = found.session.as_deref().and_then(SessionId::parse).or(named);
     let session = session.map_or_else(|| "unknown".to_owned(), |id| id.as_str().to_owned());
     let draft = Draft::begin(store, &stem(request.now_ms, &session), request.out.as_deref())?;
+    steps.follow.begun(draft.id(), draft.target())?;
     let full = draft.create(FULL)?;
     let collected = collect(source, &found, &mut redactor, full, draft.scratch()?, &mut |at| steps.at(at))?;
     steps.before = source.end * 2;
@@ -167,18 +189,28 @@ fn key(id: &str, dir: &Path, groups: &[Group]) -> Value {
 
 /// Says what share of the work is done, at most every thousandth of it.
 struct Steps<'a> {
-    tick: &'a mut dyn FnMut(u64),
+    follow: &'a mut dyn Follow,
     all: u64,
     before: u64,
     said: u64,
+    stopped: bool,
 }
 
-impl Steps<'_> {
-    fn at(&mut self, at: u64) {
+impl<'a> Steps<'a> {
+    /// Three readings of so many bytes.
+    fn of(follow: &'a mut dyn Follow, bytes: u64) -> Self {
+        Self { follow, all: bytes.saturating_mul(3).max(1), before: 0, said: 0, stopped: false }
+    }
+
+    fn at(&mut self, at: u64) -> io::Result<()> {
         let share = (self.before.saturating_add(at)).saturating_mul(1000) / self.all;
         if share > self.said {
             self.said = share;
-            (self.tick)(share);
+            if self.follow.at(share).is_break() {
+                self.stopped = true;
+                return Err(io::ErrorKind::Interrupted.into());
+            }
         }
+        Ok(())
     }
 }

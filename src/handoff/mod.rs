@@ -20,7 +20,7 @@ mod render;
 mod subagents;
 mod survey;
 
-pub use export::{Done, Request, export};
+pub use export::{Done, Failed, Follow, Request, export};
 
 #[cfg(test)]
 mod tests;

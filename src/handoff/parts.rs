@@ -95,11 +95,23 @@ impl<'a> Parts<'a> {
         Ok(())
     }
 
+    /// Adds what other parts held, without their marks: their headings are headings here too.
+    pub fn quoted(&mut self, text: &str) -> io::Result<()> {
+        for line in text.split_inclusive('\n') {
+            if is_heading(line) { self.entry(line)? } else { self.text(line)? }
+        }
+        Ok(())
+    }
+
     /// Adds text, whole lines of it: the last one is ended where it is not.
     pub fn text(&mut self, text: &str) -> io::Result<()> {
         let escaped = escape(text);
         for line in escaped.split_inclusive('\n') {
-            self.line(line)?;
+            if is_heading(line) {
+                self.line(&format!("\\{line}"))?;
+            } else {
+                self.line(line)?;
+            }
         }
         if !escaped.is_empty() && !escaped.ends_with('\n') {
             self.piece("\n")?;
@@ -207,6 +219,17 @@ impl Open {
         self.part.tokens += estimate(text);
         Ok(())
     }
+}
+
+/// Whether a line looks like the heading of an entry, `## 7. …` or `### Message 7, …`: a reader counts these, so
+/// content that looks like one is given a backslash.
+fn is_heading(line: &str) -> bool {
+    let number = if let Some(rest) = line.strip_prefix("### ") {
+        rest.strip_prefix("Message ").or_else(|| rest.strip_prefix("Decision "))
+    } else {
+        line.strip_prefix("## ")
+    };
+    number.is_some_and(|rest| rest.starts_with(|sign: char| sign.is_ascii_digit()))
 }
 
 /// Length as the client counts it.

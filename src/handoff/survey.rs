@@ -141,12 +141,12 @@ pub fn is_link(row: &Row) -> bool {
 }
 
 /// Reads it all once.
-pub fn survey(source: &Source, tick: &mut dyn FnMut(u64)) -> io::Result<Survey> {
+pub fn survey(source: &Source, tick: &mut dyn FnMut(u64) -> io::Result<()>) -> io::Result<Survey> {
     let mut survey = Survey::default();
     let mut links: Vec<Link> = Vec::new();
     let mut words = Words::default();
     source.each(&mut |line| {
-        tick(line.span.at);
+        tick(line.span.at)?;
         let Some(bytes) = line.bytes else { return Ok(()) };
         match Row::read(bytes) {
             Ok(Some(row)) if is_link(&row) => survey.row(&row, line.number, &mut links, &mut words),

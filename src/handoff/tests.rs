@@ -15,7 +15,7 @@ fn exported(bytes: &[u8], budget: u64) -> (tempfile::TempDir, Done) {
     let transcript = root.path().join("t.jsonl");
     fs_err::write(&transcript, bytes).unwrap();
     let request = Request { transcript, budget, now_ms: 1_796_059_311_000, ..Request::default() };
-    let done = export(&request, &store, &mut |_| {}).unwrap();
+    let done = export(&request, &store, &mut ()).unwrap();
     (root, done)
 }
 
@@ -35,6 +35,12 @@ fn text(done: &Done, name: &str) -> String {
     text
 }
 
+/// What a reader counts: `## 7`, `### Message 7`, `### Decision 7`.
+fn looks_like_a_heading(line: &str) -> bool {
+    let starts = ["## ", "### Message ", "### Decision "];
+    starts.iter().filter_map(|start| line.strip_prefix(start)).any(|rest| rest.starts_with(char::is_numeric))
+}
+
 #[derive(Debug, Clone)]
 enum Step {
     Say(String),
@@ -48,8 +54,10 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     let words = "[a-zé测\u{1f600} \n\\[\\]\"\\\\<>#]{1,40}";
+    let headings = "(\n## 7. x\n)|(\n### (Message|Decision) 7, x)|(\n## seven)";
     prop_oneof![
         4 => words.prop_map(Step::Say),
+        1 => headings.prop_map(Step::Say),
         4 => Just(Step::Answer),
         1 => Just(Step::Compact),
         1 => (1_usize..4).prop_map(Step::Rewind),
@@ -126,6 +134,11 @@ proptest! {
     ) {
         let (bytes, live, gone) = told(&steps);
         let (_root, done) = exported(&bytes, budget);
+        for part in done.groups.iter().flat_map(|group| &group.parts) {
+            let text = fs_err::read_to_string(done.dir.join(&part.file)).unwrap();
+            let headings = text.lines().filter(|line| looks_like_a_heading(line)).count();
+            prop_assert_eq!(headings as u64, part.entries, "{}", text);
+        }
         let said = text(&done, "01-user-messages");
         for n in live {
             prop_assert_eq!(said.matches(&format!("#{n}# ")).count(), 1, "{} in {}", n, said);
@@ -184,10 +197,12 @@ fn an_export_holds_its_brief_and_the_words_of_its_ancestors() {
         ancestors: vec![parent.dir.clone()],
         ..Request::default()
     };
-    let done = export(&request, &store, &mut |_| {}).unwrap();
+    let done = export(&request, &store, &mut ()).unwrap();
     let names: Vec<&str> = done.groups.iter().map(|group| group.name).collect();
     assert_eq!(names, ["00-brief", "01-user-messages", "01-gen-1", "02-decisions"]);
     assert!(text(&done, "00-brief").contains("what is built"));
     assert!(text(&done, "01-gen-1").contains(&long), "whole, though it stood in several parts");
+    let entries: u64 = done.groups[2].parts.iter().map(|part| part.entries).sum();
+    assert_eq!(entries, 1, "its messages count as entries here too");
     assert!(!text(&done, "01-user-messages").contains("REQUIREMENT-ONE"));
 }
