@@ -33,8 +33,13 @@ pub fn try_hold(file: File) -> io::Result<Result<Held, File>> {
 
 /// Takes the lock of this name. A link in its place is not followed, and a FIFO not waited on.
 pub fn hold(path: &Path) -> io::Result<Held> {
+    hold_for(path, PATIENCE_MS)
+}
+
+/// The same, waiting this long for whoever holds it, in ms.
+pub fn hold_for(path: &Path, patience_ms: u64) -> io::Result<Held> {
     let mut file = atomic::private().write(true).create(true).truncate(false).open(path)?.into_parts().0;
-    let deadline = Deadline::after_ms(PATIENCE_MS);
+    let deadline = Deadline::after_ms(patience_ms);
     loop {
         file = match try_hold(file)? {
             Ok(held) => return Ok(held),

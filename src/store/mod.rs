@@ -4,6 +4,7 @@
 //! file is replaced whole.
 
 pub mod atomic;
+pub mod chains;
 pub mod config;
 pub mod exports;
 pub mod learned;
