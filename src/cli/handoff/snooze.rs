@@ -1,45 +1,35 @@
-//! `longhaul handoff`: whether a handoff is offered.
+//! `longhaul handoff snooze`: whether a session's handoff is offered.
 
 use anyhow::{Context as _, Result, anyhow};
 
-use super::{print, select};
+use crate::cli::{print, select};
 use crate::gauge::notice::State;
 use crate::host::Host;
 use crate::store::Store;
 use crate::store::session::Slot;
 
-/// Say whether a session's handoff is offered
+/// Offer no handoff again in this session; at critical the person still sees a line
 #[derive(Debug, clap::Args)]
-#[command(arg_required_else_help = true)]
+#[command(
+    after_help = "Example:\n  longhaul handoff snooze --session 3f2a9c1e-0000-4000-8000-1234567890ab\n  \
+                        longhaul handoff snooze --session ID --off    offers come again"
+)]
 pub struct Args {
-    #[command(subcommand)]
-    verb: Verb,
-}
-
-#[derive(Debug, clap::Subcommand)]
-enum Verb {
-    /// Offer no handoff again in this session; at critical the person still sees a line
-    #[command(
-        after_help = "Example:\n  longhaul handoff snooze --session 3f2a9c1e-0000-4000-8000-1234567890ab\n  \
-                            longhaul handoff snooze --session ID --off    offers come again"
-    )]
-    Snooze {
-        /// The session by its id, as /status and `longhaul explain` show it [default: the one this shell runs
-        /// in, else the one open in this directory]
-        #[arg(long, value_name = "ID")]
-        session: Option<String>,
-        /// Take the snooze back
-        #[arg(long)]
-        off: bool,
-        /// Print the result as JSON
-        #[arg(long)]
-        json: bool,
-    },
+    /// The session by its id, as /status and `longhaul explain` show it [default: the one this shell runs in,
+    /// else the one open in this directory]
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// Take the snooze back
+    #[arg(long)]
+    off: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// Runs the verb.
 pub fn run(args: &Args, host: &Host) -> Result<()> {
-    let Verb::Snooze { session, off, json } = &args.verb;
+    let Args { session, off, json } = args;
     let store =
         Store::locate(host, &[]).ok_or_else(|| anyhow!("could not find the home directory; set HOME"))?;
     let id = select::session(host, Some(&store), session.as_deref())?;
