@@ -8,6 +8,7 @@ pub mod input;
 pub mod process;
 pub mod random;
 pub mod stdout;
+pub mod stop;
 pub mod terminal;
 
 use std::ffi::OsString;
@@ -43,6 +44,15 @@ impl Host {
         match &self.given {
             None => std::env::var_os(name),
             Some(given) => given.env.iter().find(|(have, _)| have == name).map(|(_, value)| value.clone()),
+        }
+    }
+
+    /// The names of all environment variables.
+    #[allow(clippy::disallowed_methods)]
+    pub fn env_names(&self) -> Vec<OsString> {
+        match &self.given {
+            None => std::env::vars_os().map(|(name, _)| name).collect(),
+            Some(given) => given.env.iter().map(|(name, _)| name.into()).collect(),
         }
     }
 

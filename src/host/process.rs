@@ -1,4 +1,4 @@
-//! Processes: who they are, and starting one. On this floor nothing is ever signalled.
+//! Processes: who they are, and starting one. Nothing is ever signalled but what was started here.
 #![allow(clippy::disallowed_methods)]
 
 use std::io::{Read as _, Write as _};
@@ -88,6 +88,20 @@ pub fn running_files() -> Option<Vec<PathBuf>> {
     }
 }
 
+/// The file that a running program was started from, where the system tells.
+pub fn running_file(pid: u32) -> Option<PathBuf> {
+    if cfg!(target_os = "macos") {
+        let number = pid.to_string();
+        let ran = run(Path::new("/bin/ps"), &["-o", "comm=", "-p", &number], &[], b"", 5000).ok()?;
+        let text = String::from_utf8(ran.stdout).ok()?;
+        return (ran.code == Some(0))
+            .then(|| PathBuf::from(text.trim_end()))
+            .filter(|path| path.is_absolute());
+    }
+    // The file of a program that was updated meanwhile ends in " (deleted)", and is none.
+    fs_err::read_link(format!("/proc/{pid}/exe")).ok().filter(|path| path.is_file())
+}
+
 /// This process's own number.
 pub fn own_pid() -> u32 {
     std::process::id()
@@ -121,15 +135,11 @@ pub fn run(
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let mut child = command.spawn()?;
-    if let Some(mut stdin) = child.stdin.take() {
-        let input = input.to_vec();
-        // Apart, since a program that does not read must not hold us; one that has gone is no error.
-        std::thread::spawn(move || {
-            let _ = stdin.write_all(&input);
-        });
+    if let Some(stdin) = child.stdin.take() {
+        feed(stdin, input);
     }
-    let out = child.stdout.take().map(reader);
-    let err = child.stderr.take().map(reader);
+    let out = child.stdout.take().map(|pipe| keep(pipe, KEPT));
+    let err = child.stderr.take().map(|pipe| keep(pipe, KEPT));
     let deadline = Deadline::after_ms(limit_ms);
     let status = loop {
         if let Some(status) = child.try_wait()? {
@@ -149,10 +159,153 @@ pub fn run(
     Ok(Ran { code: status.code(), stdout: collect(out), stderr: collect(err) })
 }
 
-fn reader(pipe: impl std::io::Read + Send + 'static) -> std::thread::JoinHandle<Vec<u8>> {
+/// What is started with [`start`].
+#[derive(Debug)]
+pub struct Start<'a> {
+    /// The program.
+    pub program: &'a Path,
+    /// Its arguments.
+    pub args: &'a [String],
+    /// Variables of this process that it does not get.
+    pub without: &'a [std::ffi::OsString],
+    /// Where it runs.
+    pub dir: &'a Path,
+    /// What it reads.
+    pub input: &'a [u8],
+    /// How much of its standard output is kept, in bytes.
+    pub most: u64,
+}
+
+/// A program that runs beside this one; ended when dropped.
+#[derive(Debug)]
+pub struct Running {
+    child: std::process::Child,
+    out: Option<std::thread::JoinHandle<Vec<u8>>>,
+    err: Option<std::thread::JoinHandle<Vec<u8>>>,
+    ended: bool,
+}
+
+/// How long a program that was asked to end is waited for, in ms.
+const FAREWELL_MS: u64 = 8_000;
+
+/// Starts a program in a process group of its own, so that what it starts ends with it.
+pub fn start(what: &Start) -> std::io::Result<Running> {
+    let mut command = Command::new(what.program);
+    command.args(what.args).current_dir(what.dir);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    for name in what.without {
+        command.env_remove(name);
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::process::CommandExt as _;
+        command.process_group(0);
+    }
+    let mut child = command.spawn()?;
+    if let Some(stdin) = child.stdin.take() {
+        feed(stdin, what.input);
+    }
+    let most = what.most;
+    let out = child.stdout.take().map(|pipe| keep(pipe, most));
+    let err = child.stderr.take().map(|pipe| keep(pipe, KEPT));
+    Ok(Running { child, out, err, ended: false })
+}
+
+impl Running {
+    /// Who it is.
+    pub fn process(&self) -> Process {
+        let pid = self.child.id();
+        find(pid).unwrap_or(Process { pid, start: None })
+    }
+
+    /// What it said, once it has ended.
+    pub fn poll(&mut self) -> std::io::Result<Option<Ran>> {
+        if !self.has_ended() {
+            return Ok(None);
+        }
+        // What it left running may hold its output open: it goes too.
+        self.signal(true);
+        let status = self.child.wait()?;
+        self.ended = true;
+        let collect = |thread: Option<std::thread::JoinHandle<Vec<u8>>>| {
+            thread.and_then(|thread| thread.join().ok()).unwrap_or_default()
+        };
+        Ok(Some(Ran {
+            code: status.code(),
+            stdout: collect(self.out.take()),
+            stderr: collect(self.err.take()),
+        }))
+    }
+
+    /// Asks it to end, and makes it where it does not.
+    pub fn end(&mut self) {
+        if self.ended {
+            return;
+        }
+        self.signal(false);
+        let deadline = Deadline::after_ms(FAREWELL_MS);
+        while !deadline.passed() && !self.has_ended() {
+            sleep_ms(20);
+        }
+        self.signal(true);
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        self.ended = true;
+    }
+
+    /// Whether it has; nobody else can have its number before it is waited for.
+    #[cfg(unix)]
+    fn has_ended(&mut self) -> bool {
+        use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        pid.is_none_or(|pid| {
+            !matches!(waitid(WaitId::Pid(pid), look), Ok(None) | Err(rustix::io::Errno::INTR))
+        })
+    }
+
+    #[cfg(not(unix))]
+    fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Its whole group, which keeps its number as long as anybody is in it.
+    #[cfg(unix)]
+    fn signal(&self, at_once: bool) {
+        use rustix::process::{Pid, Signal, kill_process_group};
+        let signal = if at_once { Signal::KILL } else { Signal::TERM };
+        if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+            let _ = kill_process_group(group, signal);
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn signal(&self, _at_once: bool) {}
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// How much of an output is kept where nobody said, in bytes.
+const KEPT: u64 = 1 << 20;
+
+/// Apart, since a program that does not read must not hold us; one that has gone is no error.
+fn feed(mut stdin: std::process::ChildStdin, input: &[u8]) {
+    let input = input.to_vec();
     std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let _ = pipe.take(1 << 20).read_to_end(&mut bytes);
+        let _ = stdin.write_all(&input);
+    });
+}
+
+/// The first bytes of an output; the rest is read and forgotten, so that nobody waits for us.
+fn keep(pipe: impl std::io::Read + Send + 'static, most: u64) -> std::thread::JoinHandle<Vec<u8>> {
+    std::thread::spawn(move || {
+        let (mut pipe, mut bytes) = (pipe, Vec::new());
+        let _ = pipe.by_ref().take(most).read_to_end(&mut bytes);
+        let _ = std::io::copy(&mut pipe, &mut std::io::sink());
         bytes
     })
 }
@@ -183,5 +336,36 @@ mod tests {
         assert_eq!((ran.code, &ran.stdout[..], &ran.stderr[..]), (Some(3), &b"out\n"[..], &b"err\n"[..]));
         let ran = run(Path::new("/bin/sleep"), &["60"], &[], b"", 50).unwrap();
         assert_eq!(ran.code, None);
+    }
+
+    #[test]
+    fn what_was_started_ends_with_all_that_it_started() {
+        let root = tempfile::tempdir().unwrap();
+        let script = "trap '' TERM; (trap '' TERM; echo $$ >left; sleep 60) & wait";
+        let args = ["-c".to_owned(), script.to_owned()];
+        let what = Start {
+            program: Path::new("/bin/sh"),
+            args: &args,
+            without: &["HOME".into()],
+            dir: root.path(),
+            input: b"",
+            most: 10,
+        };
+        let mut running = start(&what).unwrap();
+        assert!(running.poll().unwrap().is_none());
+        let process = running.process();
+        assert!(process.runs());
+        running.signal(true);
+        running.end();
+        assert!(!process.runs());
+        let said = ["-c".to_owned(), "cat; echo ${HOME-none} and more".to_owned()];
+        let mut running = start(&Start { args: &said, input: b"in ", most: 7, ..what }).unwrap();
+        let ran = loop {
+            if let Some(ran) = running.poll().unwrap() {
+                break ran;
+            }
+            sleep_ms(5);
+        };
+        assert_eq!((ran.code, &ran.stdout[..]), (Some(0), &b"in none"[..]));
     }
 }
