@@ -5,6 +5,7 @@ pub mod edit;
 pub mod event;
 pub mod figures;
 pub mod flags;
+pub mod headless;
 pub mod lenient;
 pub mod models;
 pub mod payload;

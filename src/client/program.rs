@@ -40,10 +40,18 @@ pub enum Found {
     Is(PathBuf, Version),
 }
 
-/// Looks for the client: `CLAUDE_BIN`, then `PATH`, and asks the first trustworthy one for its version.
-/// The environment may have been written by a project's settings: a program under one of `untrusted`, or
+/// Looks for the client: the program that process `running` was started from, `CLAUDE_BIN`, then `PATH`, and asks
+/// the first trustworthy one for its version. The environment may have been written by a project's settings: a program under one of `untrusted`, or
 /// one that others can write, is passed over, and a sentence about it goes to `warnings`.
-pub fn find(host: &Host, untrusted: &[PathBuf], warnings: &mut Vec<String>) -> Found {
+pub fn find(host: &Host, running: Option<u32>, untrusted: &[PathBuf], warnings: &mut Vec<String>) -> Found {
+    // A client that is a script runs in another program.
+    let running =
+        running.and_then(process::running_file).filter(|path| refusal(host, path, untrusted).is_none());
+    if let Some((path, version)) =
+        running.and_then(|path| Some((path.clone(), says(&path, "(Claude Code)")?)))
+    {
+        return Found::Is(path, version);
+    }
     for path in candidates(host) {
         if !path.is_file() {
             continue;
@@ -52,15 +60,19 @@ pub fn find(host: &Host, untrusted: &[PathBuf], warnings: &mut Vec<String>) -> F
             warnings.push(format!("{} {why}: not run", path.display()));
             continue;
         }
-        return match process::run(&path, &["--version"], &[], b"", 10_000) {
-            Ok(ran) if ran.code == Some(0) => match Version::parse(&String::from_utf8_lossy(&ran.stdout)) {
-                Some(version) => Found::Is(path, version),
-                None => Found::Unknown(path),
-            },
-            _ => Found::Unknown(path),
+        return match says(&path, "") {
+            Some(version) => Found::Is(path, version),
+            None => Found::Unknown(path),
         };
     }
     Found::Nothing
+}
+
+/// The version that a program says it is, with these words beside it.
+fn says(path: &Path, words: &str) -> Option<Version> {
+    let ran = process::run(path, &["--version"], &[], b"", 10_000).ok().filter(|ran| ran.code == Some(0))?;
+    let text = String::from_utf8_lossy(&ran.stdout);
+    Version::parse(&text).filter(|_| text.contains(words))
 }
 
 fn candidates(host: &Host) -> Vec<PathBuf> {
@@ -118,7 +130,7 @@ mod tests {
             let home = at("home").to_str().unwrap().to_owned();
             let host = Host::fixed(&[("HOME", &home), ("PATH", &path)], 0);
             let mut warnings = Vec::new();
-            let found = find(&host, &[at("project")], &mut warnings);
+            let found = find(&host, None, &[at("project")], &mut warnings);
             assert_eq!(found, Found::Is(at("good/claude"), Version(2, 1, 300)));
             assert_eq!(warnings.len(), 2, "{warnings:?}");
             assert!(warnings[0].contains("lies in the project"));
@@ -127,8 +139,8 @@ mod tests {
             let named = at("good/odd");
             program(&named, "exit 3", 0o755);
             let host = Host::fixed(&[("CLAUDE_BIN", named.to_str().unwrap()), ("PATH", &path)], 0);
-            assert_eq!(find(&host, &[], &mut warnings), Found::Unknown(named));
-            assert_eq!(find(&Host::fixed(&[("PATH", "bin:.")], 0), &[], &mut warnings), Found::Nothing);
+            assert_eq!(find(&host, None, &[], &mut warnings), Found::Unknown(named));
+            assert_eq!(find(&Host::fixed(&[("PATH", "bin:.")], 0), None, &[], &mut warnings), Found::Nothing);
         }
 
         #[test]
@@ -142,7 +154,8 @@ mod tests {
             fs_err::os::unix::fs::symlink(at("good/claude"), at("project/claude")).unwrap();
             for dir in ["bin", "project"] {
                 let path = at(dir).to_str().unwrap().to_owned();
-                let found = find(&Host::fixed(&[("PATH", &path)], 0), &[at("project")], &mut Vec::new());
+                let found =
+                    find(&Host::fixed(&[("PATH", &path)], 0), None, &[at("project")], &mut Vec::new());
                 assert_eq!(found, Found::Nothing, "{dir}");
             }
         }

@@ -127,7 +127,7 @@ fn read_record(host: &Host, store: &Store, dry_run: bool, warnings: &mut Vec<Str
 }
 
 fn drawer(host: &Host, untrusted: &[PathBuf], warnings: &mut Vec<String>) -> Drawer {
-    match program::find(host, untrusted, warnings) {
+    match program::find(host, None, untrusted, warnings) {
         Found::Nothing => Drawer::Nobody,
         Found::Is(_, version) if version < FIRST_THAT_DRAWS => Drawer::Nobody,
         Found::Is(..) => Drawer::Mod,

@@ -7,6 +7,7 @@
 //! `result` rows, whose usage is a sum over requests, and `api-request` rows are outside the conversation
 //! and never looked into.
 
+pub mod acts;
 pub mod blocks;
 pub mod branch;
 mod bytes;
