@@ -9,6 +9,7 @@
 
 mod assemble;
 pub mod branch;
+pub mod chain;
 mod collect;
 mod copy;
 mod entry;
