@@ -9,15 +9,19 @@ pub struct SessionId(String);
 impl SessionId {
     /// The id, or `None` where it holds anything a file name must not.
     pub fn parse(text: &str) -> Option<Self> {
-        let fits = (1..=64).contains(&text.len());
-        let plain = text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
-        (fits && plain).then(|| Self(text.to_owned()))
+        is_plain(text).then(|| Self(text.to_owned()))
     }
 
     /// The id's text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// Whether an id is safe to use as a file name: 1 to 64 of `[A-Za-z0-9_-]`.
+pub fn is_plain(id: &str) -> bool {
+    let plain = id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+    (1..=64).contains(&id.len()) && plain
 }
 
 impl fmt::Display for SessionId {

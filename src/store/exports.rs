@@ -1,6 +1,8 @@
 //! Exports: `<state>/handoffs/<id>/`, there whole or not at all, and the keys of their read marks in
 //! `<state>/handoff-keys/<id>.json`, where no reader of an export comes by.
 
+mod kept;
+
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -8,6 +10,8 @@ use std::path::{Path, PathBuf};
 use super::Store;
 use super::atomic::{PREFIX, make_private, private};
 use super::lock::{Held, try_hold};
+
+pub use kept::Gone;
 
 /// An export under way: a private directory beside the place where it will be. Dropped, it is gone.
 #[derive(Debug)]
@@ -58,17 +62,10 @@ impl Draft {
         } else {
             make_private(&parent)?;
         }
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(PREFIX);
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt as _;
-            builder.permissions(std::fs::Permissions::from_mode(0o700));
-        }
         if out.is_none() {
             sweep(&parent);
         }
-        let temp = builder.tempdir_in(&parent)?;
+        let temp = private_temp(&parent)?;
         let held = lock(temp.path());
         Ok(Self { temp, held, target, id, key })
     }
@@ -107,6 +104,18 @@ impl Draft {
         drop(self.temp.keep());
         Ok(self.target)
     }
+}
+
+/// A private directory in `parent` whose name says that it is not there for good.
+fn private_temp(parent: &Path) -> io::Result<tempfile::TempDir> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(PREFIX);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        builder.permissions(std::fs::Permissions::from_mode(0o700));
+    }
+    builder.tempdir_in(parent)
 }
 
 /// The lock of a directory, where the system has one and nobody holds it.
@@ -168,11 +177,11 @@ mod tests {
     use super::*;
     use crate::host::Host;
 
-    fn store(root: &Path) -> Store {
+    pub(super) fn store(root: &Path) -> Store {
         Store::locate(&Host::fixed(&[("HOME", root.to_str().unwrap())], 0), &[]).unwrap()
     }
 
-    fn names(dir: &Path) -> Vec<String> {
+    pub(super) fn names(dir: &Path) -> Vec<String> {
         let entries = fs_err::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name());
         let mut names: Vec<String> = entries.map(|name| name.into_string().unwrap()).collect();
         names.sort();
