@@ -66,7 +66,7 @@ pub fn run(cli: Cli, host: &Host) -> Result<ExitCode> {
         Verb::Explain(args) => explain::run(&args, host)?,
         Verb::Weigh(args) => weigh::run(&args, host)?,
         Verb::Export(args) => export::run(&args, host)?,
-        Verb::Handoff(args) => handoff::run(&args, host)?,
+        Verb::Handoff(args) => return handoff::run(&args, host),
         Verb::Setup(args) => return setup::run(&args, host),
     }
     Ok(ExitCode::SUCCESS)

@@ -1,7 +1,7 @@
 //! From what was collected to the parts that are read in full, within the budget.
 
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -66,7 +66,7 @@ fn plan(said: &[Entry], decided: &[Entry], more: u64, budget: u64) -> Plan {
 #[derive(Debug, Clone, Serialize)]
 pub struct Group {
     /// What the files' names begin with.
-    pub name: &'static str,
+    pub name: String,
     /// Whether it is to be read in full.
     pub must_read: bool,
     /// The files, in order.
@@ -85,8 +85,8 @@ pub struct Material<'a> {
     pub origin: &'a str,
     /// A brief.
     pub brief: Option<&'a str>,
-    /// Exports of ancestors, the oldest first.
-    pub ancestors: &'a [std::path::PathBuf],
+    /// Exports of the generations before, from the first on; some may be gone.
+    pub ancestors: &'a [PathBuf],
     /// In tokens.
     pub budget: u64,
 }
@@ -101,8 +101,8 @@ pub fn assemble(material: &Material, redactor: &mut Redactor) -> io::Result<(Vec
         groups.push(group("00-brief", parts)?);
     }
     let mut generations = Vec::new();
-    for (n, dir) in material.ancestors.iter().enumerate() {
-        generations.push(ancestor(draft, n, dir, redactor)?);
+    for n in 0..material.ancestors.len() {
+        generations.push(ancestor(draft, n, material.ancestors, redactor)?);
     }
     let more = groups.iter().chain(&generations).map(Group::tokens).sum();
     let plan = plan(&collected.said, &collected.decided, more, material.budget);
@@ -134,8 +134,8 @@ impl Group {
     }
 }
 
-fn group(name: &'static str, parts: Parts) -> io::Result<Group> {
-    Ok(Group { name, must_read: true, parts: parts.finish()? })
+fn group(name: &str, parts: Parts) -> io::Result<Group> {
+    Ok(Group { name: name.to_owned(), must_read: true, parts: parts.finish()? })
 }
 
 struct Writer<'a> {
@@ -284,29 +284,43 @@ fn figures(k: usize, boundary: &Boundary) -> String {
     )
 }
 
-/// The words of an ancestor: the brief and the messages of its export, without their marks.
-fn ancestor(draft: &Draft, n: usize, dir: &Path, redactor: &mut Redactor) -> io::Result<Group> {
-    // Names are part of the type of a group; a chain this long is read from its exports.
-    const NAMES: [&str; 9] = [
-        "01-gen-1", "01-gen-2", "01-gen-3", "01-gen-4", "01-gen-5", "01-gen-6", "01-gen-7", "01-gen-8",
-        "01-gen-9",
-    ];
-    let name = NAMES.get(n).ok_or_else(|| io::Error::other("more than nine ancestors"))?;
-    let mut parts =
-        Parts::new(draft, name, &format!("# Generation {}: its brief and what the person said\n\n", n + 1));
+/// The words of generation `n`, from 0, without their marks: of its own export, its brief and its messages; where
+/// that is gone, what a later one took over from it.
+fn ancestor(draft: &Draft, n: usize, dirs: &[PathBuf], redactor: &mut Redactor) -> io::Result<Group> {
+    let name = format!("01-gen-{}", n + 1);
+    let title = format!("# Generation {}: its brief and what the person said\n\n", n + 1);
+    let mut parts = Parts::new(draft, &name, &title);
+    let (own, later) = dirs[n..].split_at(1);
+    let mut texts: Vec<String> = Vec::new();
     for stem in ["00-brief", "01-user-messages"] {
-        let mut whole = String::new();
-        for k in 1.. {
-            let file = if k == 1 { format!("{stem}.md") } else { format!("{stem}-{k}.md") };
-            match files::read_small(&dir.join(&file), ANCESTOR_MAX) {
-                Ok(bytes) => whole.push_str(&String::from_utf8_lossy(&bytes)),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => break,
-                Err(error) => return Err(error),
-            }
-        }
-        parts.quoted(&shown(without_marks(&whole), redactor))?;
+        texts.extend(quoted(&own[0], stem)?);
     }
-    group(name, parts)
+    if texts.is_empty() {
+        let heirs = later.iter().map(|dir| quoted(dir, &name));
+        let found = heirs.collect::<io::Result<Vec<_>>>()?.into_iter().flatten().next();
+        texts.extend(found.map(|text| text.strip_prefix(&*title).map_or(text.clone(), str::to_owned)));
+    }
+    if texts.is_empty() {
+        texts.push(format!("Its export {} is gone, and no later one has its words.\n", own[0].display()));
+    }
+    for text in texts {
+        parts.quoted(&shown(text, redactor))?;
+    }
+    group(&name, parts)
+}
+
+/// The text of a kind of parts in another export, without marks; `None` where there is none.
+fn quoted(dir: &Path, stem: &str) -> io::Result<Option<String>> {
+    let mut whole = None;
+    for k in 1.. {
+        let file = if k == 1 { format!("{stem}.md") } else { format!("{stem}-{k}.md") };
+        match files::read_small(&dir.join(&file), ANCESTOR_MAX) {
+            Ok(bytes) => whole.get_or_insert_with(String::new).push_str(&String::from_utf8_lossy(&bytes)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => break,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(whole.map(|text| without_marks(&text)))
 }
 
 /// The text of parts without their marks; lines that were interrupted are whole again.

@@ -7,15 +7,17 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::assemble::{Budget, Group, Material, assemble};
-use super::collect::collect;
+use super::collect::{Collected, collect};
 use super::copy::copy;
 use super::index::{Facts, index};
 use super::redact::Redactor;
+use super::render::shown;
 use super::subagents;
-use super::survey::{Source, survey};
+use super::survey::{Source, Survey, survey};
 use crate::base::id::SessionId;
 use crate::base::span::file_stamp;
 use crate::client::projects;
+use crate::client::transcript::words::How;
 use crate::host::files;
 use crate::store::Store;
 use crate::store::exports::Draft;
@@ -40,7 +42,7 @@ pub struct Request {
     pub no_copy: bool,
     /// A brief to go with it.
     pub brief: Option<String>,
-    /// Exports of the ancestors, the oldest first.
+    /// Exports of the generations before, from the first on; some may be gone.
     pub ancestors: Vec<PathBuf>,
     /// Epoch milliseconds.
     pub now_ms: i64,
@@ -55,6 +57,10 @@ pub struct Done {
     pub dir: PathBuf,
     /// The parent session.
     pub session: String,
+    /// What it is called: its title, else how the first prompt begins.
+    pub title: Option<String>,
+    /// The directory that its first row names.
+    pub cwd: Option<PathBuf>,
     /// What `04-index.json` holds.
     pub index: Value,
     /// The parts.
@@ -146,6 +152,7 @@ fn write(request: &Request, store: &Store, source: &Source, steps: &mut Steps) -
         ancestors: &request.ancestors,
         budget: request.budget,
     };
+    let title = title(&found, &collected, &mut redactor)?;
     let (groups, budget) = assemble(&material, &mut redactor)?;
     let subagents = subagents::all(&request.transcript, &mut redactor);
     let size = |name: &str| std::fs::metadata(draft.dir().join(name)).map(|meta| meta.len());
@@ -167,11 +174,22 @@ fn write(request: &Request, store: &Store, source: &Source, steps: &mut Steps) -
     let index = index(&facts, &mut redactor);
     draft.create(INDEX)?.write_all(&serde_json::to_vec_pretty(&index)?)?;
     let key = serde_json::to_vec(&key(draft.id(), draft.target(), &groups))?;
-    let id = draft.id().to_owned();
+    let (id, cwd) = (draft.id().to_owned(), found.started_in.as_ref().map(PathBuf::from));
     // Texts without a name are closed before the directory moves.
     drop(collected);
     let dir = draft.finish(&key)?;
-    Ok(Done { id, dir, session, index, groups, budget, masked: redactor.masked })
+    Ok(Done { id, dir, session, title, cwd, index, groups, budget, masked: redactor.masked })
+}
+
+fn title(found: &Survey, collected: &Collected, redactor: &mut Redactor) -> io::Result<Option<String>> {
+    const BEGINNING: usize = 400;
+    let typed = collected.said.iter().find(|entry| entry.how == Some(How::Prompt));
+    let words = match (found.title(), typed) {
+        (Some(title), _) => title.to_owned(),
+        (None, Some(entry)) => collected.texts.of(entry)?.trim_start().chars().take(BEGINNING).collect(),
+        (None, None) => return Ok(None),
+    };
+    Ok(Some(shown(words, redactor)))
 }
 
 /// `20261130T173134Z-3f2a9c1e`.

@@ -7,13 +7,16 @@
 //!
 //! Memory is bounded: 29 bytes a row of the conversation, what a message takes, one message or line at a time.
 
+mod ask;
 mod assemble;
 pub mod branch;
 pub mod chain;
 mod collect;
+pub mod continuation;
 mod copy;
 mod entry;
 pub mod export;
+pub mod failure;
 pub mod guard;
 mod index;
 pub mod name;
@@ -23,6 +26,7 @@ pub mod redact;
 mod render;
 mod subagents;
 mod survey;
+mod turn;
 
 pub use export::{Done, Failed, Follow, Request, export};
 

@@ -67,7 +67,7 @@ pub struct Part {
 /// Writes one kind of must-read text, in as many parts as it takes.
 pub struct Parts<'a> {
     draft: &'a Draft,
-    stem: &'static str,
+    stem: String,
     title: String,
     open: Option<Open>,
     done: Vec<Part>,
@@ -82,8 +82,8 @@ struct Open {
 
 impl<'a> Parts<'a> {
     /// Of files `<stem>.md`, `<stem>-2.md`, …, the first under this title.
-    pub fn new(draft: &'a Draft, stem: &'static str, title: &str) -> Self {
-        Self { draft, stem, title: title.to_owned(), open: None, done: Vec::new() }
+    pub fn new(draft: &'a Draft, stem: &str, title: &str) -> Self {
+        Self { draft, stem: stem.to_owned(), title: title.to_owned(), open: None, done: Vec::new() }
     }
 
     /// Begins an entry.

@@ -119,6 +119,8 @@ pub struct Survey {
     pub boundaries: Vec<Boundary>,
     /// `sessionId` of the last row that has one.
     pub session: Option<String>,
+    /// `cwd` of the first row that has one: the client looks for a session by the directory it began in.
+    pub started_in: Option<String>,
     /// `cwd` of the last row that has one.
     pub cwd: Option<String>,
     /// The client's version there.
@@ -212,6 +214,9 @@ impl Survey {
         };
         keep(&mut self.session, row.session);
         keep(&mut self.cwd, row.cwd);
+        if self.started_in.is_none() {
+            self.started_in.clone_from(&self.cwd);
+        }
         keep(&mut self.version, row.version);
         keep(&mut self.model, row.message.model.filter(|model| *model != b"<synthetic>"));
         row.at_ms.into_iter().for_each(|at| self.times.pass(at));

@@ -198,7 +198,7 @@ fn an_export_holds_its_brief_and_the_words_of_its_ancestors() {
         ..Request::default()
     };
     let done = export(&request, &store, &mut ()).unwrap();
-    let names: Vec<&str> = done.groups.iter().map(|group| group.name).collect();
+    let names: Vec<&str> = done.groups.iter().map(|group| &*group.name).collect();
     assert_eq!(names, ["00-brief", "01-user-messages", "01-gen-1", "02-decisions"]);
     assert!(text(&done, "00-brief").contains("what is built"));
     assert!(text(&done, "01-gen-1").contains(&long), "whole, though it stood in several parts");

@@ -9,7 +9,9 @@ use crate::base::id::SessionId;
 use crate::client::event::{Event, Kind};
 use crate::client::reply::Reply;
 use crate::host::Host;
+use crate::host::process::Process;
 use crate::store::Store;
+use crate::store::session::Slot;
 
 /// An event and its surroundings.
 struct Call<'a> {
@@ -19,6 +21,15 @@ struct Call<'a> {
     project: Option<PathBuf>,
     /// None where no place for it can be trusted.
     store: Option<Store>,
+}
+
+/// Whether a living process of ours has this session read its parent.
+fn is_reading(store: &Store, session: &SessionId) -> bool {
+    let Some(bytes) = store.load(session, Slot::Reading) else { return false };
+    let text = String::from_utf8_lossy(&bytes);
+    let Some((pid, start)) = text.split_once(' ') else { return false };
+    let start = Some(start.to_owned()).filter(|start| !start.is_empty());
+    pid.parse().is_ok_and(|pid| Process { pid, start }.runs())
 }
 
 /// The answer to an event, as the line to print.
@@ -32,6 +43,10 @@ pub fn answer(host: &Host, input: &[u8]) -> Option<String> {
     let untrusted: Vec<&Path> = [&project, &cwd].into_iter().flatten().map(PathBuf::as_path).collect();
     let store = Store::locate(host, &untrusted);
     let call = Call { host, event: &event, session, project, store };
+    // A session that reads its parent is told nothing, and nothing is asked of it.
+    if call.store.as_ref().is_some_and(|store| is_reading(store, &call.session)) {
+        return None;
+    }
     let kind = event.kind();
     let reply = match kind {
         // A subagent has its own context; the session's gauge says nothing of it.

@@ -21,10 +21,12 @@ pub enum Slot {
     Notice,
     /// When the response stream last moved.
     Stream,
+    /// The process of ours that has this session read a parent: number and start. There while it does.
+    Reading,
 }
 
 impl Slot {
-    const ALL: [Self; 5] = [Self::Seen, Self::Client, Self::Scan, Self::Notice, Self::Stream];
+    const ALL: [Self; 6] = [Self::Seen, Self::Client, Self::Scan, Self::Notice, Self::Stream, Self::Reading];
 
     fn ending(self) -> &'static str {
         match self {
@@ -33,6 +35,7 @@ impl Slot {
             Self::Scan => "scan",
             Self::Notice => "notice.json",
             Self::Stream => "stream",
+            Self::Reading => "reading",
         }
     }
 }
@@ -57,6 +60,11 @@ impl Store {
     /// Replaces a record. Makes no directory: that is [`Store::prepare`]'s, off the redraw path.
     pub fn save(&self, session: &SessionId, slot: Slot, bytes: &[u8]) -> io::Result<()> {
         atomic::replace(&self.slot(session, slot), bytes, false)
+    }
+
+    /// Takes a record away.
+    pub fn forget(&self, session: &SessionId, slot: Slot) {
+        let _ = std::fs::remove_file(self.slot(session, slot));
     }
 
     /// Makes the directory of the records.

@@ -12,7 +12,7 @@ use crate::client::PINNED;
 const PARTS: [&str; 5] = [".claude-plugin", "hooks", "monitors", "statusline", "skills"];
 
 /// The programs, by their names.
-const PROGRAMS: [(&str, &str); 4] = [
+pub const PROGRAMS: [(&str, &str); 4] = [
     ("longhaul", env!("CARGO_BIN_EXE_longhaul")),
     ("longhaul-hook", env!("CARGO_BIN_EXE_longhaul-hook")),
     ("longhaul-statusline", env!("CARGO_BIN_EXE_longhaul-statusline")),

@@ -1,27 +1,52 @@
 //! `longhaul handoff`: go on in a fresh session, and what became of earlier handoffs.
 
+mod go;
+mod guard;
 mod snooze;
+
+use std::process::ExitCode;
 
 use anyhow::Result;
 
 use crate::host::Host;
 
-/// Go on in a fresh session that has read this one
+/// Go on in a fresh session that has provably read this one in full
 #[derive(Debug, clap::Args)]
-#[command(arg_required_else_help = true)]
+#[command(args_conflicts_with_subcommands = true, after_help = HELP)]
 pub struct Args {
     #[command(subcommand)]
-    verb: Verb,
+    verb: Option<Verb>,
+    #[command(flatten)]
+    go: go::GoArgs,
 }
+
+const HELP: &str = "Examples:
+  longhaul handoff --session ID --brief brief.md    export, a new session reads it, the proof
+  longhaul handoff --session ID --prepare           the export alone, however full the session is
+  longhaul handoff retry ID                         go on with one that was stopped or fell short
+
+The new session may use Read on the export and nothing else while it reads. What it has read is checked three
+ways: by counts, by marks in the text, and by its own transcript. It takes minutes.
+
+Exit codes: 0 done, 1 not everything was read or could not be done, 2 wrong usage, 3 not due, 4 too large for the
+new session, 5 no client, 6 client did not start, 7 timed out, 8 client failed, 9 session ids in use, 10 no answer
+that can be checked, 128+n stopped by signal n.";
 
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
+    Retry(go::RetryArgs),
     Snooze(snooze::Args),
+    #[command(hide = true)]
+    Guard(guard::Args),
 }
 
 /// Runs the verb.
-pub fn run(args: &Args, host: &Host) -> Result<()> {
+pub fn run(args: &Args, host: &Host) -> Result<ExitCode> {
     match &args.verb {
-        Verb::Snooze(args) => snooze::run(args, host),
+        None => return go::run(&args.go, host),
+        Some(Verb::Retry(args)) => return go::retry(args, host),
+        Some(Verb::Guard(args)) => return Ok(guard::run(args)),
+        Some(Verb::Snooze(args)) => snooze::run(args, host)?,
     }
+    Ok(ExitCode::SUCCESS)
 }

@@ -52,6 +52,8 @@ pub struct Acts {
     at: u64,
     /// Calls whose result is not there yet: id, and the answer where it is one.
     open: Vec<(String, Option<Value>)>,
+    /// Somebody said something.
+    pub conversation: bool,
 }
 
 /// A line longer than this is none of a reading session's, in bytes.
@@ -81,6 +83,7 @@ impl Acts {
         if row["isSidechain"] == true {
             return;
         }
+        self.conversation |= matches!(row["type"].as_str(), Some("user" | "assistant"));
         let blocks = row["message"]["content"].as_array().map(Vec::as_slice).unwrap_or_default();
         match row["type"].as_str() {
             Some("system") if row["subtype"] == "compact_boundary" => act(Act::Compacted),

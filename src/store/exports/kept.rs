@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use super::{lock, private_temp};
 use crate::base::id::is_plain;
 use crate::host::clock::{Deadline, sleep_ms};
+use crate::host::files;
 use crate::store::Store;
 use crate::store::atomic::private;
 use crate::store::lock::{Held, try_hold};
@@ -29,6 +30,13 @@ impl Store {
     /// Where the export of this id lies, or would; `None` where it is no id of an export.
     pub fn export_dir(&self, id: &str) -> Option<PathBuf> {
         is_plain(id).then(|| self.dir().join("handoffs").join(id))
+    }
+
+    /// The key of an export's read marks.
+    pub fn export_key(&self, id: &str) -> io::Result<Vec<u8>> {
+        const MOST: u64 = 64 << 20;
+        let path = is_plain(id).then(|| self.dir().join("handoff-keys").join(format!("{id}.json")));
+        files::read_small(&path.ok_or_else(|| no_id(id))?, MOST)
     }
 
     /// Holds the handoff of this id, whether its export is there or not, until it is let go. `None`: another

@@ -1,0 +1,303 @@
+//! `longhaul handoff`: a session handed over to a fresh one that has read it in full, and `handoff retry`.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use serde_json::json;
+
+use crate::base::shell::word;
+use crate::base::text::clean;
+use crate::base::tokens::{percent, short};
+use crate::cli::select::{self, Selector};
+use crate::cli::{print, print_json};
+use crate::client::session_file;
+use crate::gauge::gather::{Subject, Taken};
+use crate::gauge::wording;
+use crate::handoff::continuation::{Order, Step, Work};
+use crate::handoff::failure::Failure;
+use crate::host::stop::Stop;
+use crate::host::{Host, terminal};
+use crate::store::Store;
+use crate::store::chains::{Entry, Link, State, Weight};
+
+/// How long a child may take, in seconds, where nobody says.
+const TIMEOUT_S: u64 = 1_800;
+/// Exit code of a handoff that is not due.
+const NOT_DUE: u8 = 3;
+
+/// What is handed over, and how.
+#[derive(Debug, Default, clap::Args)]
+#[allow(clippy::struct_excessive_bools)] // They are flags.
+pub struct GoArgs {
+    /// The session by its id, as /status shows it [default: the one this shell runs in, else the one open in this
+    /// directory]
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// A file with a brief that goes with it: state, decisions, open items, standing instructions
+    #[arg(long, value_name = "FILE")]
+    brief: Option<PathBuf>,
+    /// What the new session is called [default: the old one's title and (cont. N)]
+    #[arg(long, value_name = "TEXT")]
+    name: Option<String>,
+    /// The new session's model [default: the old one's]
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+    /// What the parts to be read in full may come to [default: a quarter of the new session's wall]
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
+    budget: Option<u64>,
+    /// How long the new session may read, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = TIMEOUT_S, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    timeout: u64,
+    /// Mask credentials in every file of the export
+    #[arg(long)]
+    redact: bool,
+    /// Hand over though the session has room left
+    #[arg(long)]
+    force: bool,
+    /// Export only, however full the session is
+    #[arg(long, conflicts_with = "no_wake")]
+    prepare: bool,
+    /// Everything but the new session's reading; prints the command that does it
+    #[arg(long)]
+    no_wake: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Go on with a handoff where it ended
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  longhaul handoff retry 20261130T173134Z-3f2a9c1e\n  longhaul handoff retry ID --timeout 3600"
+)]
+pub struct RetryArgs {
+    /// The handoff, or one of its sessions
+    #[arg(value_name = "ID")]
+    id: String,
+    /// How long the new session may read, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = TIMEOUT_S, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    timeout: u64,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Hands a session over.
+pub fn run(args: &GoArgs, host: &Host) -> Result<ExitCode> {
+    let store = store(host)?;
+    let selector = Selector::of(args.session.clone(), None);
+    let (subject, taken) = selector.read(host, None, 0)?;
+    if !args.prepare
+        && !args.force
+        && let Some(why) = not_due(&taken)
+    {
+        if args.json {
+            print_json(&json!({ "state": "refused", "error": { "kind": "gate", "message": why } }))?;
+        }
+        say(&why);
+        return Ok(ExitCode::from(NOT_DUE));
+    }
+    let order = order(args, host, &subject, &taken)?;
+    let timeout = (!args.prepare && !args.no_wake).then_some(args.timeout);
+    work(host, &store, args.json, |work| work.hand_over(&order, timeout))
+}
+
+/// Takes a handoff up again.
+pub fn retry(args: &RetryArgs, host: &Host) -> Result<ExitCode> {
+    let store = store(host)?;
+    let loaded = store.chains().context("could not read the list of handoffs")?;
+    if let Some(warning) = &loaded.warning {
+        say(warning);
+    }
+    work(host, &store, args.json, |work| work.retry(&args.id, args.timeout))
+}
+
+fn store(host: &Host) -> Result<Store> {
+    select::store(host).ok_or_else(|| {
+        anyhow!(
+            "could not find a place for longhaul's files outside the project; set HOME or CLAUDE_CONFIG_DIR"
+        )
+    })
+}
+
+/// What a handoff would throw away, where the session has room left. A session whose size nobody knows is handed
+/// over: it may be one that cannot speak any more.
+fn not_due(taken: &Taken) -> Option<String> {
+    use crate::base::tokens::at_least;
+    use crate::gauge::weight::GATE;
+    let reading = &taken.reading;
+    let context = reading.context?;
+    if reading.at_wall() || at_least(context.tokens, reading.wall.tokens, GATE) {
+        return None;
+    }
+    let left = short(reading.weight().headroom.unwrap_or(0));
+    Some(format!(
+        "a handoff is not due: the session stands at {}. It would throw away a context that is warm and {left} tokens \
+         of room, to read {} again from a cold cache. --force hands over all the same",
+        wording::share(reading),
+        short(context.tokens),
+    ))
+}
+
+fn order(args: &GoArgs, host: &Host, subject: &Subject, taken: &Taken) -> Result<Order> {
+    let reading = &taken.reading;
+    let Some(transcript) =
+        subject.transcript.clone().or_else(|| taken.seen.transcript.clone().map(PathBuf::from))
+    else {
+        bail!("could not find the session's transcript; `longhaul explain` shows what is known of it");
+    };
+    let Some(session) = subject.session.clone() else {
+        bail!("could not tell which session that is; name it with --session ID")
+    };
+    let wall = match &args.model {
+        Some(model) => {
+            let same = Selector::of(Some(session.to_string()), None);
+            same.read(host, Some(model), 0)?.1.reading.wall.tokens
+        }
+        None => reading.wall.tokens,
+    };
+    let running = select::store(host).and_then(|store| session_file::of_session(store.config(), &session));
+    let weight = reading.weight();
+    let absolute = |path: &PathBuf| host.current_dir().map_or_else(|| path.clone(), |here| here.join(path));
+    Ok(Order {
+        parent: Link {
+            pid: running.as_ref().and_then(|file| file.pid),
+            started: running.as_ref().and_then(|file| file.proc_start.clone()),
+            session: session.to_string(),
+            ..Link::default()
+        },
+        transcript,
+        cwd: taken.seen.project.clone().map(PathBuf::from).filter(|dir| dir.is_dir()),
+        model: args.model.clone().or_else(|| reading.model.clone()),
+        wall,
+        budget: args.budget.unwrap_or(wall / 4),
+        brief: args.brief.as_ref().map(absolute),
+        name: args
+            .name
+            .as_deref()
+            .map(clean)
+            .map(|name| name.trim().to_owned())
+            .filter(|name| !name.is_empty()),
+        redact: args.redact,
+        weight: Some(Weight {
+            tokens: reading.context.map(|context| context.tokens),
+            wall: reading.wall.tokens,
+            points: weight.points,
+            urgency: format!("{:?}", weight.urgency).to_lowercase(),
+        }),
+    })
+}
+
+/// Does the work, and tells what came of it.
+fn work(
+    host: &Host,
+    store: &Store,
+    as_json: bool,
+    run: impl FnOnce(&mut Work) -> Result<Entry, Failure>,
+) -> Result<ExitCode> {
+    let stop = Stop::listen();
+    let mut progress = Progress::default();
+    let mut tell = |step: Step| progress.show(&step);
+    let result = run(&mut Work { host, store, stop: &stop, tell: &mut tell });
+    progress.end();
+    match result {
+        Ok(entry) => {
+            if as_json {
+                print_json(&json!({ "handoff": entry, "resume": resume(&entry) }))?;
+            } else {
+                print(&told(&entry))?;
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(failure) => {
+            if as_json {
+                print_json(
+                    &json!({ "error": { "kind": failure.kind(), "message": failure.to_string(), "code": failure.code() } }),
+                )?;
+            }
+            say(&failure.to_string());
+            Ok(ExitCode::from(failure.code()))
+        }
+    }
+}
+
+/// The command that opens the child, once there is one that has read it all.
+fn resume(entry: &Entry) -> Option<String> {
+    let child = entry.child.as_ref().filter(|_| entry.state == State::Accepted)?;
+    let there =
+        entry.cwd.as_ref().map(|dir| format!("cd {} && ", word(&dir.to_string_lossy()))).unwrap_or_default();
+    Some(format!("{there}claude --resume {}", child.session))
+}
+
+fn told(entry: &Entry) -> String {
+    let name = clean(&entry.name);
+    let Some(resume) = resume(entry) else {
+        return format!(
+            "{}\nExported, to go on as \"{name}\". A new session reads it with: longhaul handoff retry {}\n",
+            clean(&entry.directory.display().to_string()),
+            entry.id
+        );
+    };
+    let proof = entry.proof.clone().unwrap_or_default();
+    let parts = if proof.parts == 1 { "part" } else { "parts" };
+    format!(
+        "\"{name}\" has read the session in full: {} {parts}, {} marks, proved from its own transcript.\n\n  {}\n\nHandoff {}\n",
+        proof.parts,
+        proof.marks,
+        clean(&resume),
+        entry.id
+    )
+}
+
+pub(super) fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "longhaul: {}", clean(text));
+}
+
+/// How far it is, on standard error: in place on a terminal, else a line for each step.
+#[derive(Debug, Default)]
+struct Progress {
+    shown: usize,
+}
+
+impl Progress {
+    fn show(&mut self, step: &Step) {
+        let text = match step {
+            Step::Exporting(share) if terminal::stderr_is_terminal() && share.is_multiple_of(10) => {
+                format!("exporting: {} %", share / 10)
+            }
+            Step::Exporting(_) => return,
+            Step::Exported(parts, tokens) => {
+                format!(
+                    "exported: about {} tokens to read in {parts} {}",
+                    short(*tokens),
+                    if *parts == 1 { "part" } else { "parts" }
+                )
+            }
+            Step::Asked(turn) => format!("the new session reads (turn {turn})"),
+            Step::Read(read, all) => {
+                format!("read: {read} of {all} parts ({} %)", percent(*read as u64, *all as u64))
+            }
+            Step::Note(note) => return self.line(note),
+        };
+        if !terminal::stderr_is_terminal() {
+            return self.line(&text);
+        }
+        let room = self.shown.saturating_sub(text.len());
+        let _ = write!(std::io::stderr(), "\r{text}{}", " ".repeat(room));
+        self.shown = text.len();
+    }
+
+    fn line(&mut self, text: &str) {
+        self.end();
+        say(text);
+    }
+
+    fn end(&mut self) {
+        if self.shown > 0 {
+            let _ = write!(std::io::stderr(), "\r{}\r", " ".repeat(self.shown));
+            self.shown = 0;
+        }
+    }
+}
