@@ -8,10 +8,8 @@ use crate::api::{Answer, Gate, Kind};
 use crate::bench::{Bench, LONG, wait};
 use crate::live::{bash, session, session_id};
 use crate::longhaul::{longhaul, plugged};
+use crate::saga;
 use crate::terminal::ESCAPE;
-
-#[path = "../support/saga.rs"]
-mod saga;
 
 /// An export of a session of this bench, and its index.
 fn export(bench: &Bench, id: &str) -> (PathBuf, Value) {

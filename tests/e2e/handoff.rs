@@ -8,9 +8,7 @@ use crate::api::Kind;
 use crate::bench::Bench;
 use crate::longhaul::{PROGRAMS, plugged};
 use crate::reader::{self, Manner};
-
-#[path = "../support/saga.rs"]
-mod saga;
+use crate::saga;
 
 /// A made-up session of this bench, worked on in its directory.
 fn parent(bench: &Bench) -> PathBuf {

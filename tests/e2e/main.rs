@@ -26,6 +26,8 @@ mod notices;
 mod probe;
 mod reader;
 mod rows;
+#[path = "../support/saga.rs"]
+mod saga;
 mod smoke;
 mod terminal;
 mod versions;
