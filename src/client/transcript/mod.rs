@@ -13,6 +13,7 @@ pub mod branch;
 mod bytes;
 mod compaction;
 mod figures;
+mod lineage;
 pub mod lines;
 pub mod message;
 pub mod notes;
@@ -30,6 +31,7 @@ pub mod words;
 pub use figures::{
     BREAK_MS, Boundary, Context, Figures, INTERVAL_SLACK, Interval, TEACHING_RESPONSES, Times,
 };
+pub use lineage::came_from;
 pub use progress::{Advance, Progress};
 pub use tail::{Tail, tail};
 
