@@ -5,7 +5,7 @@ mod measure;
 
 use std::path::PathBuf;
 
-use around::{add_global, flags};
+use around::{add_global, flags, note_process};
 use measure::measure;
 
 use super::context::{Candidates, Stamped, Told, newest};
@@ -56,6 +56,22 @@ pub struct Subject {
     pub inside: bool,
     /// Somebody asks from outside: what is kept of the session stays as it is.
     pub looks_only: bool,
+    /// What brings the reading about.
+    pub occasion: Occasion,
+}
+
+/// What brings a reading about, as far as it says in which process a session runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Occasion {
+    /// A redraw, or somebody asks.
+    #[default]
+    Look,
+    /// An event of the session.
+    Event,
+    /// The session started, or went on in another process.
+    Start,
+    /// The session began by /clear.
+    Clear,
 }
 
 impl Subject {
@@ -101,6 +117,7 @@ pub fn take(host: &Host, store: Option<&Store>, subject: &Subject, budget_ms: u6
     let mut handed: Option<Handed> = record(Slot::Client).and_then(|b| serde_json::from_slice(&b).ok());
     mend_times(&mut seen, now);
     note(&mut seen, subject, now);
+    note_process(host, subject.occasion, &mut seen.process, now);
 
     let transcript = subject.transcript.clone().or_else(|| seen.transcript.as_ref().map(PathBuf::from));
     let measured = transcript.map(|path| measure(&path, subject, store, deadline)).unwrap_or_default();
@@ -183,6 +200,7 @@ fn mend_times(seen: &mut Seen, now: i64) {
     }
     seen.fingerprint_since_ms = seen.fingerprint_since_ms.min(latest);
     seen.inputs_changed_ms = seen.inputs_changed_ms.min(latest);
+    seen.process.since_ms = seen.process.since_ms.min(latest);
 }
 
 /// Takes over what the caller states.

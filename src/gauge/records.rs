@@ -45,6 +45,22 @@ pub struct Seen {
     pub learned_at_ms: i64,
     /// `.claude.json` as it was read last: its version and the two things that matter.
     pub global: Global,
+    /// The client's process that hooks last saw the session in.
+    pub process: Process,
+}
+
+/// A client's process, and how a session came to be in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Process {
+    /// Its number.
+    pub pid: Option<u32>,
+    /// Its start time as the system counts it; numbers are used again.
+    pub started: Option<String>,
+    /// When the session was first seen in it, epoch ms.
+    pub since_ms: i64,
+    /// Whether the session began there by /clear.
+    pub cleared: bool,
 }
 
 /// What the client's own `.claude.json` says.

@@ -20,6 +20,7 @@ pub mod failure;
 pub mod guard;
 mod index;
 pub mod name;
+pub mod origin;
 pub mod parts;
 pub mod proof;
 pub mod redact;

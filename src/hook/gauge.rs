@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use super::Call;
 use crate::base::shell::word;
 use crate::base::tokens::{at_least, short};
+use crate::client::event::Kind;
 use crate::client::reply::Reply;
-use crate::gauge::gather::{Subject, Taken, learn, take};
+use crate::gauge::gather::{Occasion, Subject, Taken, learn, take};
 use crate::gauge::notice::{Moment, Say, Standing, State, decide, may_repeat};
 use crate::gauge::weight::{GATE, Urgency};
 use crate::gauge::wording::{self, Way};
@@ -34,6 +35,7 @@ impl Call<'_> {
             model: self.event.model.clone().filter(|model| !model.is_empty()),
             used_at_start,
             inside: true,
+            occasion: self.occasion(),
             ..Subject::default()
         };
         if let Some(store) = &self.store {
@@ -44,6 +46,14 @@ impl Call<'_> {
             learn(store, &subject, &mut taken);
         }
         taken
+    }
+
+    fn occasion(&self) -> Occasion {
+        match (self.event.kind(), self.event.source.as_deref()) {
+            (Kind::SessionStart, Some("clear")) => Occasion::Clear,
+            (Kind::SessionStart, _) => Occasion::Start,
+            _ => Occasion::Event,
+        }
     }
 }
 

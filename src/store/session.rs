@@ -57,6 +57,17 @@ impl Store {
         files::read_small(&self.slot(session, slot), MOST).ok()
     }
 
+    /// The records of this kind of every session, at most `limit` of them.
+    pub fn load_all(&self, slot: Slot, limit: usize) -> Vec<(SessionId, Vec<u8>)> {
+        let Ok(entries) = std::fs::read_dir(self.dir().join(DIR)) else { return Vec::new() };
+        let session = |name: &str| {
+            let (id, ending) = name.split_once('.')?;
+            SessionId::parse(id).filter(|_| ending == slot.ending())
+        };
+        let ours = entries.flatten().filter_map(|entry| session(entry.file_name().to_str()?));
+        ours.filter_map(|id| self.load(&id, slot).map(|bytes| (id, bytes))).take(limit).collect()
+    }
+
     /// Replaces a record. Makes no directory: that is [`Store::prepare`]'s, off the redraw path.
     pub fn save(&self, session: &SessionId, slot: Slot, bytes: &[u8]) -> io::Result<()> {
         atomic::replace(&self.slot(session, slot), bytes, false)
@@ -111,6 +122,7 @@ mod tests {
         store.save(&id, Slot::Notice, b"y").unwrap();
         assert_eq!(store.load(&id, Slot::Seen).unwrap(), b"x");
         assert_eq!(store.load(&id, Slot::Client), None);
+        assert_eq!(store.load_all(Slot::Notice, 10), [(id.clone(), b"y".to_vec())]);
         for stranger in ["stranger", "my.own.scan", "scan"] {
             fs_err::write(store.dir().join(DIR).join(stranger), "").unwrap();
         }

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use super::Subject;
+use super::{Occasion, Subject};
 use crate::client::flags::Flags;
 use crate::client::session_file;
 use crate::client::settings::{Origin, Scope, Settings, Values};
 use crate::gauge::inputs::Name;
-use crate::gauge::records::{Global, Seen};
+use crate::gauge::records::{Global, Process, Seen};
 use crate::host::{Host, files, process};
 use crate::store::config_dir;
 
@@ -17,7 +17,7 @@ const GLOBAL_MOST: u64 = 16 << 20;
 /// The session's command line: from the process that runs it, else as it was seen.
 pub(super) fn flags(host: &Host, subject: &Subject, seen: &Seen, config: Option<&Path>) -> Flags {
     let pid = if subject.inside {
-        host.env("CLAUDE_PID").and_then(|text| text.parse().ok())
+        own_client(host)
     } else {
         let running = config.zip(subject.session.as_ref());
         running.and_then(|(config, id)| session_file::of_session(config, id)).and_then(|file| file.pid)
@@ -27,6 +27,28 @@ pub(super) fn flags(host: &Host, subject: &Subject, seen: &Seen, config: Option<
         || Flags { autocompact: seen.autocompact_flag.clone(), ..Flags::default() },
         |list| Flags::read(&list),
     )
+}
+
+/// The client that started this process.
+fn own_client(host: &Host) -> Option<u32> {
+    host.env("CLAUDE_PID").and_then(|text| text.parse().ok())
+}
+
+/// Notes the client's process. It is looked up where a session starts and where its number is another; in between
+/// that costs nothing.
+pub(super) fn note_process(host: &Host, occasion: Occasion, known: &mut Process, now: i64) {
+    let Some(pid) = own_client(host).filter(|_| occasion != Occasion::Look) else { return };
+    let same_number = known.pid == Some(pid);
+    if same_number && occasion == Occasion::Event {
+        return;
+    }
+    let started = process::find(pid).and_then(|process| process.start);
+    let cleared = occasion == Occasion::Clear;
+    if same_number && known.started == started {
+        known.cleared |= cleared;
+    } else {
+        *known = Process { pid: Some(pid), started, since_ms: now, cleared };
+    }
 }
 
 /// Adds `.claude.json` as the weakest scope. It can be large, so it is read only when it has changed.
