@@ -503,6 +503,8 @@ fn damaged_input_is_exported_and_counted() {
     saga.typed("before").answer("ok");
     saga.raw("null").raw("[1,2]").raw("\"text\"").raw("{\"type\":\"user\",\"uuid\":").raw("");
     saga.raw(r#"{"type":"something-new","x":1}"#);
+    // A lost block: alone it is damage, before a row it takes nothing from it; blank lines are none.
+    saga.raw("\0\0\0\0").raw("\0 \0\r").raw("\0\0{\"type\":\"mode\"}").raw(" \r");
     let bad = json!({ "type": "user", "uuid": "bad-1", "parentUuid": saga.leaf(), "turnOrigin": "human",
         "promptId": "b", "message": { "role": "user", "content": "not all @ is text" } });
     let bad = bad.to_string().into_bytes();
@@ -514,6 +516,8 @@ fn damaged_input_is_exported_and_counted() {
     saga.to("bad-2");
     let huge = "x y z ".repeat(1_500_000);
     saga.typed(&huge);
+    // Before a long row a lost block is no reason to cut it.
+    saga.lines.last_mut().unwrap().insert(0, 0);
     saga.call("big", "Bash", json!({})).result("big", &"line of output\n".repeat(600_000), false, json!({}));
     saga.typed("after").answer("ok");
     let mut bytes = saga.bytes();
@@ -522,9 +526,9 @@ fn damaged_input_is_exported_and_counted() {
     place(&sandbox, &bytes);
     let export = export(&sandbox, &[]);
     let damage = &export.index["damage"];
-    let kinds = json!({ "lone_surrogates": 1, "not_utf8": 1, "unfinished": 1, "unreadable": 4 });
+    let kinds = json!({ "lone_surrogates": 1, "not_utf8": 1, "unfinished": 1, "unreadable": 6 });
     assert_eq!(damage["by_kind"], kinds);
-    assert_eq!(damage["lines"], 7);
+    assert_eq!(damage["lines"], 9);
     let said = export.entries("01-user-messages");
     assert_eq!(said.len(), 5);
     assert!(said[1].starts_with("not all \u{fffd}") && said[2].starts_with("not all \u{fffd}"));

@@ -15,7 +15,7 @@ use super::survey::{Numbered, Source, Survey, is_link};
 use crate::base::span::stamp;
 use crate::base::text::width;
 use crate::client::transcript::blocks::{Block, each};
-use crate::client::transcript::lines::LINE_MAX;
+use crate::client::transcript::lines::{LINE_MAX, trimmed};
 use crate::client::transcript::row::{Kind, Row, leading_type};
 use crate::client::transcript::texts::{plain, unescape};
 use crate::client::transcript::words::{How, Said, Words};
@@ -298,7 +298,7 @@ impl Collector<'_> {
                 return Ok(());
             }
             let whole = self.source.raw(at.line.span)?;
-            match Row::read(whole.trim_ascii()) {
+            match Row::read(trimmed(&whole)) {
                 Ok(Some(row)) => self.words.of(&row),
                 _ => self.words.of(row),
             }
@@ -335,7 +335,7 @@ impl Collector<'_> {
         let whole;
         let content = if at.line.span.bytes > LINE_MAX as u64 {
             whole = self.source.raw(at.line.span)?;
-            match Row::read(whole.trim_ascii()) {
+            match Row::read(trimmed(&whole)) {
                 Ok(Some(row)) => row.message.content,
                 _ => row.message.content,
             }

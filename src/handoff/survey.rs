@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::branch::{self, Link, State};
 use crate::client::transcript::Times;
 use crate::client::transcript::branch::hash;
-use crate::client::transcript::lines::{self, Line, Options, Place, Span};
+use crate::client::transcript::lines::{self, Line, Options, Place, Span, trimmed};
 use crate::client::transcript::row::{Kind, Parent, Row, leading_type};
 use crate::client::transcript::squeeze::Limits;
 use crate::client::transcript::texts::plain;
@@ -77,15 +77,6 @@ impl Source {
         let got = lines::read_full_at(&self.file, &mut bytes, span.at)?;
         bytes.truncate(got);
         Ok(bytes)
-    }
-}
-
-/// Without white space and the NUL bytes of a lost block at its ends.
-fn trimmed(line: &[u8]) -> &[u8] {
-    let is_text = |byte: &u8| !byte.is_ascii_whitespace() && *byte != 0;
-    match (line.iter().position(is_text), line.iter().rposition(is_text)) {
-        (Some(first), Some(last)) => &line[first..=last],
-        _ => &[],
     }
 }
 

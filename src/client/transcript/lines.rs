@@ -195,6 +195,16 @@ impl Reading {
     }
 }
 
+/// A line without white space at its ends, and without the NUL bytes that a lost block leaves there. One of
+/// nothing else comes back as it is where it holds a NUL: it is damage, and only a blank line is empty.
+pub fn trimmed(line: &[u8]) -> &[u8] {
+    let is_text = |byte: &u8| !byte.is_ascii_whitespace() && *byte != 0;
+    match (line.iter().position(is_text), line.iter().rposition(is_text)) {
+        (Some(first), Some(last)) => &line[first..=last],
+        _ => line.trim_ascii(),
+    }
+}
+
 /// Reads at an offset without moving the file's own.
 pub fn read_at(file: &File, into: &mut [u8], offset: u64) -> io::Result<usize> {
     loop {

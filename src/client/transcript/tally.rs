@@ -16,6 +16,7 @@ use memchr::memmem;
 use super::branch::{Branches, Mark, Memory, hash};
 use super::bytes::cut_at;
 use super::figures::{Context, Figures, INTERVAL_SLACK, Times};
+use super::lines::trimmed;
 use super::message::{Message, Usage};
 use super::notes::Attachment;
 use super::row::{Kind, Parent, Row};
@@ -244,17 +245,6 @@ impl Tally {
 /// Tokens as they are kept: a count past four thousand million is nonsense, and stays the largest.
 pub(super) fn clamp(tokens: u64) -> u32 {
     u32::try_from(tokens).unwrap_or(u32::MAX)
-}
-
-/// A line without white space at its ends, and without the NUL bytes that a lost block leaves.
-fn trimmed(line: &[u8]) -> &[u8] {
-    let line = line.trim_ascii();
-    if line.first() != Some(&0) && line.last() != Some(&0) {
-        return line;
-    }
-    let start = line.iter().position(|b| *b != 0).unwrap_or(0);
-    let end = line.iter().rposition(|b| *b != 0).map_or(line.len(), |last| last + 1);
-    line[start..end].trim_ascii()
 }
 
 /// Whether an error row says that the prompt is too long, in whatever case.

@@ -98,7 +98,7 @@ fn lines_that_are_no_rows_are_counted_and_passed() {
     log.turns(1, 10_000);
     let rows = log.figures().rows;
     let deep = "[".repeat(200_000);
-    let damaged: [&[u8]; 9] = [
+    let damaged: [&[u8]; 10] = [
         b"null",
         b"7",
         b"\"text\"",
@@ -106,6 +106,7 @@ fn lines_that_are_no_rows_are_counted_and_passed() {
         b"not json",
         b"{\"type\":\"assistant\",\"message\":{\"usa",
         b"\0\0\0\0",
+        b"\0 \0",
         b"{\"type\":\"made-up\",\"cut",
         deep.as_bytes(),
     ];
