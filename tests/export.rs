@@ -448,19 +448,64 @@ fn rows_from_before_marks_are_understood() {
     assert_eq!(export.entries("01-user-messages"), expected);
 }
 
+/// A question without its options' descriptions.
+fn question(text: &str, options: &[&str]) -> Value {
+    let options: Vec<Value> = options.iter().map(|label| json!({ "label": label })).collect();
+    json!({ "question": text, "options": options })
+}
+
+#[test]
+fn questions_stand_in_the_order_in_which_they_were_asked() {
+    let mut saga = Saga::new();
+    let questions = json!([question("Zebra?", &["A"]), question("Apple?", &["B"])]);
+    saga.typed("ask me").call("t", "AskUserQuestion", json!({ "questions": questions }));
+    let answers = json!({ "Apple?": "B", "Zebra?": "(notes only)", "Unknown?": "C" });
+    let notes = json!({ "Zebra?": { "notes": "my note" } });
+    let given = json!({ "questions": questions, "answers": answers, "annotations": notes });
+    saga.result("t", "answered", false, json!({ "toolUseResult": given }));
+    // Another tool's answers are nobody's words; nor do odd calls end the export.
+    saga.call("odd", "AskUserQuestion", json!(["questions"]));
+    saga.call("u", "mcp__quiz__run", json!({}));
+    saga.result("u", "done", false, json!({ "toolUseResult": { "answers": { "Q?": "A" } } }));
+    let (_sandbox, export) = export_of(&saga);
+    let expected = "Question: Zebra?\n  Option: A\nAnswer: (notes only)\nNote: my note\n\
+                    Question: Apple?\n  Option: B\nAnswer: B\nQuestion: Unknown?\nAnswer: C";
+    assert_eq!(export.entries("01-user-messages"), ["ask me", expected]);
+}
+
+/// A session in which questions were put off by "Chat about this".
+fn chatted(questions: &Value, told: &str) -> Saga {
+    let mut saga = Saga::new();
+    saga.typed("ask me").call("t", "AskUserQuestion", json!({ "questions": questions }));
+    let feedback = format!("The user wants to clarify these questions.\n    Start by asking.\n\n{told}");
+    let more = json!({ "toolUseResult": "Error: no", "toolDenialKind": "user-rejected",
+        "userFeedback": feedback, "holdsPersonsWords": true });
+    saga.result("t", "no", true, more);
+    saga
+}
+
 #[test]
 fn chatting_about_a_question_is_not_said_by_the_person() {
-    let mut saga = Saga::new();
-    saga.typed("ask me").call("t", "AskUserQuestion", json!({ "questions": [] }));
-    saga.result(
-        "t",
-        "no",
-        true,
-        json!({ "toolUseResult": "Error: no", "toolDenialKind": "user-rejected",
-        "userFeedback": "The user wants to clarify these questions.", "holdsPersonsWords": true }),
-    );
-    let (_sandbox, export) = export_of(&saga);
-    assert_eq!(export.entries("01-user-messages"), ["ask me"]);
+    let questions = json!([question("Which?", &["A", "B"])]);
+    for told in ["", "    Questions asked:\n- \"Which?\"\n  (No answer provided)"] {
+        let (_sandbox, export) = export_of(&chatted(&questions, told));
+        assert_eq!(export.entries("01-user-messages"), ["ask me"], "{told:?}");
+    }
+}
+
+#[test]
+fn answers_given_before_chatting_about_the_rest_are_kept() {
+    let questions = json!([
+        question("Which?", &["A", "B"]),
+        question("How many?", &["1"]),
+        question("What for?", &["x"])
+    ]);
+    let told = "    Questions asked:\n- \"Which?\"\n  Answer: my own\nwords\n- \"How many?\"\n  \
+                (No answer provided)\n- \"What for?\"\n  Answer: x";
+    let (_sandbox, export) = export_of(&chatted(&questions, told));
+    let expected = "Question: Which?\n  Option: A\n  Option: B\nAnswer: my own\nwords\n\
+                    Question: What for?\n  Option: x\nAnswer: x";
+    assert_eq!(export.entries("01-user-messages"), ["ask me", expected]);
 }
 
 #[test]

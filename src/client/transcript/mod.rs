@@ -18,6 +18,7 @@ pub mod lines;
 pub mod message;
 pub mod notes;
 mod progress;
+mod questions;
 pub mod row;
 pub mod scan;
 pub mod squeeze;

@@ -4,7 +4,7 @@
 //! * `<command-args>` and `<bash-input>` of rows that hold a command;
 //! * `toolUseResult.answers`: answers to questions;
 //! * `userFeedback`: the reason typed beside a refusal. "Chat about this" of a question leaves the client's
-//!   own sentence there, which nobody typed;
+//!   own sentences there, which nobody typed, and in them the answers that had been given by then;
 //! * text blocks beside a `tool_result`: words typed with a permission.
 //!
 //! Nobody said what is `isMeta`, a summary, a notification, a reminder or a subagent's.
@@ -16,6 +16,7 @@ use serde_json::Value;
 use super::blocks::{Block, each};
 use super::branch::hash;
 use super::notes::Attachment;
+use super::questions;
 use super::row::{Kind, Row};
 use super::texts::unescape;
 
@@ -81,8 +82,8 @@ impl Said {
 
 /// Calls whose results hold a person's words; more than this are not waited for.
 const CALLS_MAX: usize = 64;
-/// A plan kept until its result, in bytes.
-const PLAN_MAX: usize = 1 << 20;
+/// A plan or questions kept until their result, in bytes.
+const INPUT_MAX: usize = 1 << 20;
 
 /// Opens the prompt with which longhaul itself asks a session to read; nobody typed that.
 pub const READING_PROMPT: &str = "<longhaul-reading>";
@@ -107,7 +108,8 @@ pub struct Words {
 
 #[derive(Debug, Clone)]
 enum Call {
-    Question,
+    /// `questions`, where they are known.
+    Question(Value),
     Plan(String),
 }
 
@@ -160,11 +162,16 @@ impl Words {
         let _ = each(row.message.content, |block| {
             let Block::Call { id, name, input } = block else { return };
             let call = match name {
-                b"AskUserQuestion" => Call::Question,
+                b"AskUserQuestion" => {
+                    let input = Some(input).filter(|input| input.len() <= INPUT_MAX);
+                    let input = input.and_then(|input| serde_json::from_slice::<Value>(input).ok());
+                    let mut input = input.unwrap_or_default();
+                    Call::Question(input.get_mut("questions").map(Value::take).unwrap_or_default())
+                }
                 b"ExitPlanMode" => {
                     let value: Option<Value> = serde_json::from_slice(input).ok();
                     let plan = value.as_ref().and_then(|input| input["plan"].as_str()).unwrap_or_default();
-                    Call::Plan(plan.chars().take(PLAN_MAX).collect())
+                    Call::Plan(plan.chars().take(INPUT_MAX).collect())
                 }
                 _ => return,
             };
@@ -176,15 +183,15 @@ impl Words {
 
     fn beside_result(&mut self, row: &Row, said: &mut Vec<Said>) {
         let mut beside = Vec::new();
-        let mut asked = false;
+        let mut asked = None;
         let _ = each(row.message.content, |block| match block {
             Block::Result { id, error, content } => {
                 let call = self.calls.remove(&hash(id));
-                asked |= matches!(call, Some(Call::Question));
                 match call {
                     Some(Call::Plan(plan)) => said.extend(judged(row, plan, error)),
-                    _ if !error => said.extend(answers(row.tool_result)),
-                    _ => {}
+                    _ if !error => said.extend(questions::answers(row.tool_result).map(answer)),
+                    Some(Call::Question(questions)) => asked = Some(questions),
+                    None => {}
                 }
                 if error && row.feedback.is_none() {
                     said.extend(old_reason(content));
@@ -196,11 +203,15 @@ impl Words {
             _ => {}
         });
         let feedback = row.feedback.filter(|text| !text.is_empty());
-        // The client's own sentence, whatever the row says of whose words it holds.
-        let of_client = |text: &[u8]| asked && text.starts_with(b"The user wants to clarify");
-        if let Some(text) = feedback.filter(|text| !of_client(text)) {
+        if let Some(text) = feedback {
             let (text, whole) = plain(text);
-            said.push(Said { broken: !whole, ..Said::new(How::Rejection, text) });
+            said.extend(match asked {
+                // The client's own sentences, whatever the row says of whose words it holds.
+                Some(questions) if text.starts_with("The user wants to clarify") => {
+                    questions::answered_so_far(&questions, &text).map(answer)
+                }
+                _ => Some(Said { broken: !whole, ..Said::new(How::Rejection, text) }),
+            });
         }
         for text in beside {
             let (text, whole) = plain(text);
@@ -293,31 +304,8 @@ fn judged(row: &Row, asked: String, error: bool) -> Option<Said> {
     Some(Said::new(how, given.unwrap_or(asked)))
 }
 
-/// Questions with their options and the answers to them.
-fn answers(raw: &[u8]) -> Option<Said> {
-    memchr::memmem::find(raw, b"\"answers\"")?;
-    let value: Value = serde_json::from_slice(raw).ok()?;
-    let answers = value["answers"].as_object().filter(|answers| !answers.is_empty())?;
-    let empty = Vec::new();
-    let questions = value["questions"].as_array().unwrap_or(&empty);
-    let mut text = String::new();
-    for (question, answer) in answers {
-        let asked = questions.iter().find(|asked| asked["question"] == question.as_str());
-        text.push_str(&format!("Question: {question}\n"));
-        for option in asked.and_then(|asked| asked["options"].as_array()).unwrap_or(&empty) {
-            let (label, about) = (option["label"].as_str(), option["description"].as_str());
-            let label = label.or_else(|| option.as_str()).unwrap_or_default();
-            let about = about.filter(|about| !about.is_empty()).map(|about| format!(": {about}"));
-            text.push_str(&format!("  Option: {label}{}\n", about.unwrap_or_default()));
-        }
-        let answer = answer.as_str().map_or_else(|| answer.to_string(), str::to_owned);
-        text.push_str(&format!("Answer: {answer}\n"));
-        if let Some(note) = value["annotations"][question]["notes"].as_str() {
-            text.push_str(&format!("Note: {note}\n"));
-        }
-    }
-    text.truncate(text.trim_end().len());
-    Some(Said::new(How::Answer, text))
+fn answer(text: String) -> Said {
+    Said::new(How::Answer, text)
 }
 
 /// The reason of a refusal as clients before `userFeedback` kept it: at the end of what the model was told.
