@@ -796,6 +796,34 @@ fn twenty_at_once_have_twenty_places() {
 }
 
 #[test]
+fn what_a_killed_export_left_is_gone_after_the_next() {
+    let sandbox = Sandbox::new();
+    let mut saga = everything();
+    for _ in 0..40 {
+        saga.typed(&"words without an end ".repeat(20_000));
+    }
+    place(&sandbox, &saga.bytes());
+    let count = |dir: &str| fs_err::read_dir(sandbox.state().join(dir)).map_or(0, Iterator::count);
+    let mut command = sandbox.command("longhaul");
+    command.args(["export", "--session", SESSION]).stdout(std::process::Stdio::null());
+    let mut killed = command.spawn().unwrap();
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(10);
+    let begun = || {
+        let drafts = fs_err::read_dir(sandbox.state().join("handoffs")).into_iter().flatten().flatten();
+        drafts.flat_map(|draft| fs_err::read_dir(draft.path())).any(|mut files| files.next().is_some())
+    };
+    while !begun() {
+        assert!(std::time::Instant::now() < until, "no export was begun");
+        std::thread::yield_now();
+    }
+    killed.kill().unwrap();
+    assert!(!killed.wait().unwrap().success(), "it was done before it was killed");
+    assert_eq!((count("handoffs"), count("handoff-keys")), (1, 1), "what is to be taken away");
+    export(&sandbox, &[]);
+    assert_eq!((count("handoffs"), count("handoff-keys")), (1, 1));
+}
+
+#[test]
 fn people_are_told_what_was_written_and_where() {
     let sandbox = Sandbox::new();
     place(&sandbox, &everything().bytes());

@@ -4,11 +4,12 @@
 mod kept;
 
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Store;
 use super::atomic::{PREFIX, make_private, private};
+use super::keys::{self, Key};
 use super::lock::{Held, try_hold};
 
 pub use kept::Gone;
@@ -25,32 +26,14 @@ pub struct Draft {
     key: Key,
 }
 
-/// A key file; taken away again unless the export came about.
-#[derive(Debug)]
-struct Key {
-    path: PathBuf,
-    kept: bool,
-}
-
-impl Drop for Key {
-    fn drop(&mut self) {
-        if !self.kept {
-            let _ = std::fs::remove_file(&self.path);
-        }
-    }
-}
-
-/// More exports than this of one session in one second are refused.
-const SAME_MAX: u32 = 1_000;
-
 impl Draft {
     /// Begins an export in the usual place, or in `out`, which must not be there or be empty. The id is the
     /// first free one of `stem`, `stem-2`, …: whoever makes the key file has it.
     pub fn begin(store: &Store, stem: &str, out: Option<&Path>) -> io::Result<Self> {
         let keys = store.make_dir("handoff-keys")?;
         let usual = store.dir().join("handoffs");
-        let (id, key) = reserve(&keys, &usual, stem)?;
-        let key = Key { path: key, kept: false };
+        keys::sweep(&keys, &usual);
+        let (id, key) = Key::reserve(&keys, &usual, stem)?;
         let target = out.map_or_else(|| usual.join(&id), Path::to_path_buf);
         let parent = match target.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             Some(parent) => parent.to_path_buf(),
@@ -97,9 +80,9 @@ impl Draft {
 
     /// Writes the key, then gives the directory its name.
     pub fn finish(mut self, key: &[u8]) -> io::Result<PathBuf> {
-        super::atomic::replace(&self.key.path, key, false)?;
+        self.key.fill(key)?;
         std::fs::rename(self.temp.path(), &self.target)?;
-        self.key.kept = true;
+        self.key.keep();
         // It has another name now: there is nothing to take away.
         drop(self.temp.keep());
         Ok(self.target)
@@ -133,25 +116,6 @@ fn sweep(dir: &Path) {
             let _ = std::fs::remove_dir_all(&path);
         }
     }
-}
-
-fn reserve(keys: &Path, usual: &Path, stem: &str) -> io::Result<(String, PathBuf)> {
-    for n in 1..=SAME_MAX {
-        let id = if n == 1 { stem.to_owned() } else { format!("{stem}-{n}") };
-        if usual.join(&id).exists() {
-            continue;
-        }
-        let path = keys.join(format!("{id}.json"));
-        match create_private(&path) {
-            Ok(mut file) => {
-                file.write_all(b"{}")?;
-                return Ok((id, path));
-            }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Err(io::Error::other(format!("there are {SAME_MAX} exports {stem}")))
 }
 
 fn refuse_full(target: &Path) -> io::Result<()> {

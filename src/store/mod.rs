@@ -7,6 +7,7 @@ pub mod atomic;
 pub mod chains;
 pub mod config;
 pub mod exports;
+mod keys;
 pub mod learned;
 pub mod lock;
 pub mod session;
