@@ -411,6 +411,69 @@ fn a_fork_holds_each_message_once() {
     assert_eq!(export.entries("01-user-messages"), ["one", "two", "three"]);
 }
 
+/// What `--fork-session` writes: the rows from the last compaction on, in the name of another session.
+fn forked(of: &[Vec<u8>], from: &str, to: &str) -> Vec<Vec<u8>> {
+    let boundary = of.iter().rposition(|line| line.windows(16).any(|part| part == b"compact_boundary"));
+    let copied = of[boundary.unwrap_or(0)..].iter().map(|line| {
+        let mut row: Value = serde_json::from_slice(line).unwrap();
+        if row["type"] == "assistant" {
+            let copied = row["session_id"].as_str().unwrap_or(from).to_owned();
+            row["session_id"] = json!(copied);
+        }
+        row["sessionId"] = json!(to);
+        row.to_string().into_bytes()
+    });
+    copied.collect()
+}
+
+#[test]
+fn a_fork_begins_where_the_session_did_that_was_forked() {
+    let (origin, between) = ("11111111-0000-4000-8000-1234567890ab", "22222222-0000-4000-8000-1234567890ab");
+    let sandbox = Sandbox::new();
+    let path = place(&sandbox, b"");
+    let write = |id: &str, bytes: &[u8]| fs_err::write(path.with_file_name(format!("{id}.jsonl")), bytes);
+    let mut saga = Saga::new();
+    saga.typed("one").answer(&decision("DECISION-ONE"));
+    let before = saga.leaf();
+    saga.typed("REWOUND").answer("ok").rewind(&before, 1, 1).typed("two").taken_back().answer("ok");
+    let kept = saga.leaf();
+    saga.compaction(true, 500_000, &[kept]).typed("three").answer("ok");
+    let (lines, leaf) = (saga.lines.clone(), saga.leaf());
+    saga.typed("LATER: said in the first session after the fork").answer("ok");
+    write(origin, &saga.bytes()).unwrap();
+    // A fork of a fork that was not compacted in between, and a last one that was.
+    saga.lines = forked(&lines, origin, between);
+    saga.to(&leaf).typed("four").answer("ok");
+    write(between, &saga.bytes()).unwrap();
+    saga.lines = forked(&saga.lines, between, SESSION);
+    saga.typed("five").answer("ok");
+    write(SESSION, &saga.bytes()).unwrap();
+    let whole = export(&sandbox, &[]);
+    assert_eq!(whole.entries("01-user-messages"), ["one", "two", "three", "four", "five"]);
+    assert_eq!(whole.entries("02-decisions").len(), 1);
+    assert_eq!(whole.index["messages"]["rewound"], 1);
+    assert_eq!(whole.index["compactions"][0]["messages_dropped"], 2);
+    assert_eq!(whole.index["parent"]["session"], SESSION);
+    let pieces = whole.index["source"]["pieces"].as_array().unwrap();
+    assert_eq!(pieces.len(), 2);
+    assert!(pieces[0]["transcript"].as_str().unwrap().contains(origin));
+    // The copy holds what the pointers point into.
+    let text = whole.text("01-user-messages") + &whole.full();
+    assert!(text.contains("REWOUND") && !text.contains("LATER"), "{text}");
+    let copy = zstd::decode_all(&*fs_err::read(whole.dir.join("parent.jsonl.zst")).unwrap()).unwrap();
+    for head in whole.full().lines().filter(|line| line.starts_with("== ")) {
+        let at: usize = head.split_once('@').unwrap().1.split(' ').next().unwrap().parse().unwrap();
+        assert!(at == 0 || copy[at - 1] == b'\n', "{head}");
+    }
+    fs_err::remove_file(path.with_file_name(format!("{origin}.jsonl"))).unwrap();
+    let alone = export(&sandbox, &[]);
+    assert_eq!(alone.entries("01-user-messages"), ["three", "four", "five"], "as much as there is");
+    for (export, whole) in [(&whole, true), (&alone, false)] {
+        assert_eq!(export.index["source"]["from_the_beginning"], whole);
+        assert_eq!(export.text("01-user-messages").contains("\nNot here: "), !whole);
+    }
+}
+
 #[test]
 fn a_lost_row_takes_nothing_back() {
     let mut saga = everything();

@@ -10,6 +10,7 @@ use super::export::{self, Done, Follow, Request, export};
 use super::failure::Failure;
 use super::name::name;
 use super::turn::{Reader, Turns};
+use crate::base::id::SessionId;
 use crate::host::clock::Deadline;
 use crate::host::stop::Stop;
 use crate::host::{Host, files};
@@ -92,6 +93,7 @@ impl Work<'_> {
         let dirs = ancestors.iter().map(|entry| entry.directory.clone()).collect();
         let request = Request {
             transcript: order.transcript.clone(),
+            session: SessionId::parse(&order.parent.session),
             budget: order.budget,
             redact: order.redact,
             brief,

@@ -3,8 +3,7 @@
 use std::fs::File;
 use std::io::{self, Write};
 
-use super::survey::Source;
-use crate::client::transcript::lines::read_at;
+use super::source::Source;
 
 /// Level of the compression: at 3 the copy of a transcript is made at some 300 MB/s.
 const LEVEL: i32 = 3;
@@ -22,9 +21,8 @@ pub fn copy(
         encoder.include_checksum(true)?;
     }
     let (mut buffer, mut at) = (vec![0; CHUNK], 0);
-    while at < source.end {
-        let room = CHUNK.min(usize::try_from(source.end - at).unwrap_or(CHUNK));
-        let got = read_at(&source.file, &mut buffer[..room], at)?;
+    loop {
+        let got = source.read_at(&mut buffer, at)?;
         if got == 0 {
             break;
         }

@@ -10,15 +10,16 @@ use super::assemble::{Budget, Group, Material, assemble};
 use super::collect::{Collected, collect};
 use super::copy::copy;
 use super::index::{Facts, index};
+use super::lineage;
 use super::redact::Redactor;
 use super::render::shown;
+use super::source::Source;
 use super::subagents;
-use super::survey::{Source, Survey, survey};
+use super::survey::{Survey, survey};
 use crate::base::id::SessionId;
 use crate::base::span::file_stamp;
 use crate::client::projects;
 use crate::client::transcript::words::How;
-use crate::host::files;
 use crate::store::Store;
 use crate::store::exports::Draft;
 
@@ -32,6 +33,8 @@ const COPY: &str = "parent.jsonl.zst";
 pub struct Request {
     /// The transcript.
     pub transcript: PathBuf,
+    /// Whose it is, where that is known; else the transcript says.
+    pub session: Option<SessionId>,
     /// Where to; `None`: the usual place.
     pub out: Option<PathBuf>,
     /// Tokens that the must-read parts may come to.
@@ -97,7 +100,8 @@ pub enum Failed {
 
 /// Whoever follows an export.
 pub trait Follow {
-    /// It has this id now and will lie there. An error ends it.
+    /// It has this id now and will lie there, before anything is read: told where the session is known
+    /// beforehand. An error ends it.
     fn begun(&mut self, _id: &str, _dir: &Path) -> io::Result<()> {
         Ok(())
     }
@@ -115,39 +119,49 @@ impl Follow for () {}
 pub fn export(request: &Request, store: &Store, follow: &mut dyn Follow) -> Result<Done, Failed> {
     let path = &request.transcript;
     let unread = |error| Failed::Read { path: path.clone(), error };
-    let file = files::open_regular(path).map_err(unread)?;
-    let end = file.metadata().map_err(unread)?.len();
-    let source = Source { file, end };
+    let source = Source::open(path).map_err(unread)?;
     let usual = store.dir().join("handoffs");
     let place = request.out.clone().unwrap_or(usual);
-    let mut steps = Steps::of(follow, source.end);
-    let written = write(request, store, &source, &mut steps);
+    let mut steps = Steps::of(follow, source.end());
+    let written = write(request, store, source, &mut steps);
     written
         .map_err(|error| if steps.stopped { Failed::Stopped } else { Failed::Write { path: place, error } })
 }
 
-fn write(request: &Request, store: &Store, source: &Source, steps: &mut Steps) -> io::Result<Done> {
+fn write(request: &Request, store: &Store, source: Source, steps: &mut Steps) -> io::Result<Done> {
     let mut redactor =
         if request.redact { Redactor::new().map_err(io::Error::other)? } else { Redactor::default() };
-    let found = survey(source, &mut |at| steps.at(at))?;
-    steps.before = source.end;
+    let begin = |session: &str| Draft::begin(store, &stem(request.now_ms, session), request.out.as_deref());
+    let early = request.session.as_ref().map(|session| begin(session.as_str())).transpose()?;
+    if let Some(draft) = &early {
+        steps.follow.begun(draft.id(), draft.target())?;
+    }
+    let (source, found) = surveyed(source, steps)?;
     let named = projects::session_of(&request.transcript);
     let session = found.session.as_deref().and_then(SessionId::parse).or(named);
     let session = session.map_or_else(|| "unknown".to_owned(), |id| id.as_str().to_owned());
-    let draft = Draft::begin(store, &stem(request.now_ms, &session), request.out.as_deref())?;
-    steps.follow.begun(draft.id(), draft.target())?;
+    let draft = match early {
+        Some(draft) => draft,
+        None => begin(&session)?,
+    };
     let full = draft.create(FULL)?;
-    let collected = collect(source, &found, &mut redactor, full, draft.scratch()?, &mut |at| steps.at(at))?;
-    steps.before = source.end * 2;
+    let collected = collect(&source, &found, &mut redactor, full, draft.scratch()?, &mut |at| steps.at(at))?;
+    steps.before += source.end();
     let into = if request.redact || request.no_copy { None } else { Some(draft.create(COPY)?) };
     let copied = into.is_some();
-    let blake3 = copy(source, into, &mut |at| steps.at(at))?;
+    let blake3 = copy(&source, into, &mut |at| steps.at(at))?;
     let transcript = request.transcript.display().to_string();
+    let origin = match source.pieces().count() {
+        _ if copied => COPY,
+        1 => &transcript,
+        // Nobody counts that out; the index says where they lie.
+        _ => "the transcripts named by 04-index.json, one behind the other",
+    };
     let material = Material {
         draft: &draft,
         survey: &found,
         collected: &collected,
-        origin: if copied { COPY } else { &transcript },
+        origin,
         brief: request.brief.as_deref(),
         ancestors: &request.ancestors,
         budget: request.budget,
@@ -160,7 +174,8 @@ fn write(request: &Request, store: &Store, source: &Source, steps: &mut Steps) -
         id: draft.id(),
         now_ms: request.now_ms,
         transcript: &transcript,
-        bytes: source.end,
+        source: &source,
+        origin,
         blake3: &blake3,
         copy: if copied { Some((COPY, size(COPY)?)) } else { None },
         full: (FULL, size(FULL)?),
@@ -190,6 +205,23 @@ fn title(found: &Survey, collected: &Collected, redactor: &mut Redactor) -> io::
         (None, None) => return Ok(None),
     };
     Ok(Some(shown(words, redactor)))
+}
+
+/// Reads it the first time; where it turns out to go on from another transcript, that one's share as well.
+fn surveyed(mut source: Source, steps: &mut Steps) -> io::Result<(Source, Survey)> {
+    // Every piece is another file, and no chain of forks is this long.
+    const PIECES_MAX: usize = 32;
+    loop {
+        let found = survey(&source, &mut |at| steps.at(at))?;
+        steps.before += source.end();
+        match lineage::before(&source, &found.origin) {
+            Some(piece) if source.pieces().count() < PIECES_MAX => {
+                source.begin_with(piece);
+                steps.all = steps.before.saturating_add(source.end().saturating_mul(3));
+            }
+            _ => return Ok((source, found)),
+        }
+    }
 }
 
 /// `20261130T173134Z-3f2a9c1e`.

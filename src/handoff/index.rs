@@ -6,6 +6,7 @@ use super::assemble::{Budget, Group};
 use super::collect::{Collected, Counts};
 use super::redact::Redactor;
 use super::render::shown;
+use super::source::Source;
 use super::subagents::Subagent;
 use super::survey::Survey;
 use crate::base::span::stamp;
@@ -18,9 +19,11 @@ pub struct Facts<'a> {
     pub now_ms: i64,
     /// The client's transcript.
     pub transcript: &'a str,
-    /// Its length then, in bytes.
-    pub bytes: u64,
-    /// Its hash.
+    /// It, as long as it was then, and what comes before it in others.
+    pub source: &'a Source,
+    /// What pointers point into.
+    pub origin: &'a str,
+    /// The hash of all of it.
     pub blake3: &'a str,
     /// The compressed copy's name and bytes.
     pub copy: Option<(&'a str, u64)>,
@@ -57,7 +60,9 @@ pub fn index(facts: &Facts, redactor: &mut Redactor) -> Value {
         "active_ms": times.active_ms,
         "span_ms": times.first_at.zip(times.last_at).map(|(first, last)| last.saturating_sub(first)),
     });
-    let pointers = facts.copy.map_or(facts.transcript, |(name, _)| name);
+    let pieces = facts.source.pieces().map(|(from, piece)| {
+        json!({ "transcript": piece.path.display().to_string(), "from_byte": from, "bytes": piece.end })
+    });
     json!({
         "version": 1,
         "id": facts.id,
@@ -66,12 +71,14 @@ pub fn index(facts: &Facts, redactor: &mut Redactor) -> Value {
         "parent": parent,
         "source": {
             "transcript": facts.transcript,
-            "bytes": facts.bytes,
+            "from_the_beginning": !survey.origin.is_elsewhere(),
+            "pieces": pieces.collect::<Vec<_>>(),
+            "bytes": facts.source.end(),
             "lines": counts.lines,
             "blake3": facts.blake3,
             "copy": facts.copy.map(|(name, bytes)| json!({ "file": name, "bytes": bytes })),
         },
-        "pointers": format!("row = line, from 1; byte = offset of its first byte; both in {pointers}, decompressed"),
+        "pointers": format!("row = line, from 1; byte = offset of its first byte; both in {}, decompressed", facts.origin),
         "messages": {
             "entries": collected.said.len(),
             "with_repeats": counts.said.values().sum::<u64>(),

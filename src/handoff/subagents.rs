@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::redact::Redactor;
 use super::render::shown;
-use super::survey::Source;
+use super::source::Source;
 use crate::client::transcript::blocks::{Block, each};
 use crate::client::transcript::row::{Kind, Row};
 use crate::client::transcript::texts::unescape;
@@ -61,9 +61,7 @@ pub fn all(transcript: &Path, redactor: &mut Redactor) -> (Vec<Subagent>, usize)
 }
 
 fn one(path: &Path, redactor: &mut Redactor) -> io::Result<Subagent> {
-    let file = files::open_regular(path)?;
-    let end = file.metadata()?.len();
-    let source = Source { file, end };
+    let source = Source::open(path)?;
     let (mut rows, mut damaged, mut tool_calls, mut answer) = (0, 0, 0, None);
     source.each(&mut |line| {
         rows += 1;
@@ -100,7 +98,7 @@ fn one(path: &Path, redactor: &mut Redactor) -> io::Result<Subagent> {
         kind,
         description,
         transcript: path.to_path_buf(),
-        bytes: end,
+        bytes: source.end(),
         rows,
         damaged,
         tool_calls,

@@ -1,84 +1,18 @@
 //! The first reading: which rows are live, where compactions are, what session it is.
 
-use std::fs::File;
 use std::io;
 
 use memchr::memmem;
 use serde_json::Value;
 
 use super::branch::{self, Link, State};
+use super::lineage::Origin;
+use super::source::Source;
 use crate::client::transcript::Times;
 use crate::client::transcript::branch::hash;
-use crate::client::transcript::lines::{self, Line, Options, Place, Span, trimmed};
 use crate::client::transcript::row::{Kind, Parent, Row, leading_type};
-use crate::client::transcript::squeeze::Limits;
 use crate::client::transcript::texts::plain;
 use crate::client::transcript::words::{Words, is_queued};
-
-/// A transcript, as long as it was when the export began.
-#[derive(Debug)]
-pub struct Source {
-    /// The file.
-    pub file: File,
-    /// Its length then, in bytes.
-    pub end: u64,
-}
-
-/// What is kept of a long line's strings: more than is shown of any (4,000 characters), and of its depth.
-const LIMITS: Limits = Limits { string: 16 * 1024, depth: 12 };
-/// A long line that still comes to more than this is not looked into, in bytes.
-const SQUEEZED_MAX: usize = 4 << 20;
-/// A last line without an end that is longer than this is not looked into, in bytes.
-const REST_MAX: u64 = 16 << 20;
-
-/// One line, or what is left of it.
-pub struct Numbered<'a> {
-    /// From 1.
-    pub number: u64,
-    /// Its bytes; `None` where it is too long to be looked into.
-    pub bytes: Option<&'a [u8]>,
-    /// Where it stands.
-    pub span: Span,
-    /// The file ends in it.
-    pub unfinished: bool,
-}
-
-impl Source {
-    /// Hands on every line that is not empty; the number counts empty ones too.
-    pub fn each(&self, take: &mut impl FnMut(&Numbered) -> io::Result<()>) -> io::Result<()> {
-        let mut place = Place::default();
-        let (mut number, mut result) = (0, Ok(()));
-        let options = Options { end: self.end, limits: LIMITS, squeezed_max: SQUEEZED_MAX, deadline: None };
-        let mut one = |line: Line, span: Span, unfinished: bool| {
-            number += 1;
-            let bytes = match line {
-                Line::Whole(bytes) => Some(trimmed(bytes)),
-                Line::TooLong => None,
-            };
-            if result.is_ok() && bytes.is_none_or(|bytes| !bytes.is_empty()) {
-                result = take(&Numbered { number, bytes, span, unfinished });
-            }
-        };
-        lines::read_spans(&self.file, &mut place, options, &mut |line, span| one(line, span, false))?;
-        let span = Span { at: place.offset, bytes: self.end.saturating_sub(place.offset) };
-        if span.bytes > 0 && !place.in_given_up {
-            if span.bytes > REST_MAX {
-                one(Line::TooLong, span, true);
-            } else {
-                one(Line::Whole(&self.raw(span)?), span, true);
-            }
-        }
-        result
-    }
-
-    /// A line as it stands.
-    pub fn raw(&self, span: Span) -> io::Result<Vec<u8>> {
-        let mut bytes = vec![0; usize::try_from(span.bytes).map_err(io::Error::other)?];
-        let got = lines::read_full_at(&self.file, &mut bytes, span.at)?;
-        bytes.truncate(got);
-        Ok(bytes)
-    }
-}
 
 /// A compaction.
 #[derive(Debug, Clone, Default)]
@@ -124,6 +58,8 @@ pub struct Survey {
     pub model: Option<String>,
     /// When, epoch milliseconds, and how long.
     pub times: Times,
+    /// Where it comes from.
+    pub origin: Origin,
     /// The prompt that a note of a rewind would belong to.
     prompt: Option<usize>,
 }
@@ -192,6 +128,7 @@ impl Survey {
                 kept_links: None,
             });
         }
+        self.origin.take(row);
         links.push(Link { uuid: row.uuid.map_or(1, hash), parent, turn, flags });
         self.facts(row);
     }

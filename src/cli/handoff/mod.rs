@@ -12,7 +12,7 @@ use crate::host::Host;
 
 /// Go on in a fresh session that has provably read this one in full
 #[derive(Debug, clap::Args)]
-#[command(args_conflicts_with_subcommands = true, after_help = HELP)]
+#[command(args_conflicts_with_subcommands = true, arg_required_else_help = true, after_help = HELP)]
 pub struct Args {
     #[command(subcommand)]
     verb: Option<Verb>,
