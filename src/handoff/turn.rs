@@ -190,7 +190,7 @@ impl Turns<'_, '_> {
             None => random::uuid()?,
         };
         let dir = entry.cwd.clone().unwrap_or_else(|| self.reader.dir.clone());
-        let prompt = if resumed {
+        let prompt = if resumed && (verdict.answer.is_some() || verdict.read > 0) {
             ask::again(&self.reader.dir, &self.reader.parts, verdict)
         } else {
             ask::reading(parent(entry), &self.reader.dir, &self.reader.parts)

@@ -55,7 +55,19 @@ fn listed(prompt: &str) -> Vec<String> {
         let (number, path) = line.split_once(". ")?;
         (number.parse::<u32>().is_ok() && path.starts_with('/')).then(|| path.to_owned())
     };
-    prompt.lines().filter_map(numbered).collect()
+    // The client joins prompts that nobody answered.
+    let mut found: Vec<String> = Vec::new();
+    for path in prompt.lines().filter_map(numbered) {
+        if !found.contains(&path) {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// Where what is to be read lies.
+pub fn directory(request: &Request) -> String {
+    listed(&prompts(request)[0])[0].rsplit_once('/').unwrap().0.to_owned()
 }
 
 /// What Read returned of each file, without line numbers.

@@ -17,10 +17,11 @@ use crate::gauge::gather::{Subject, Taken};
 use crate::gauge::wording;
 use crate::handoff::continuation::{Order, Step, Work};
 use crate::handoff::failure::Failure;
+use crate::handoff::origin::Origins;
 use crate::host::stop::Stop;
 use crate::host::{Host, terminal};
 use crate::store::Store;
-use crate::store::chains::{Entry, Link, State, Weight};
+use crate::store::chains::{Entry, State, Weight};
 
 /// How long a child may take, in seconds, where nobody says.
 const TIMEOUT_S: u64 = 1_800;
@@ -99,7 +100,7 @@ pub fn run(args: &GoArgs, host: &Host) -> Result<ExitCode> {
         say(&why);
         return Ok(ExitCode::from(NOT_DUE));
     }
-    let order = order(args, host, &subject, &taken)?;
+    let order = order(args, host, &store, &subject, &taken)?;
     let timeout = (!args.prepare && !args.no_wake).then_some(args.timeout);
     work(host, &store, args.json, |work| work.hand_over(&order, timeout))
 }
@@ -141,7 +142,7 @@ fn not_due(taken: &Taken) -> Option<String> {
     ))
 }
 
-fn order(args: &GoArgs, host: &Host, subject: &Subject, taken: &Taken) -> Result<Order> {
+fn order(args: &GoArgs, host: &Host, store: &Store, subject: &Subject, taken: &Taken) -> Result<Order> {
     let reading = &taken.reading;
     let Some(transcript) =
         subject.transcript.clone().or_else(|| taken.seen.transcript.clone().map(PathBuf::from))
@@ -158,16 +159,14 @@ fn order(args: &GoArgs, host: &Host, subject: &Subject, taken: &Taken) -> Result
         }
         None => reading.wall.tokens,
     };
-    let running = select::store(host).and_then(|store| session_file::of_session(store.config(), &session));
+    let mut parent = Origins::read(store).link(store, &session, Some(&transcript));
+    if let Some(running) = session_file::of_session(store.config(), &session) {
+        (parent.pid, parent.started) = (running.pid, running.proc_start);
+    }
     let weight = reading.weight();
     let absolute = |path: &PathBuf| host.current_dir().map_or_else(|| path.clone(), |here| here.join(path));
     Ok(Order {
-        parent: Link {
-            pid: running.as_ref().and_then(|file| file.pid),
-            started: running.as_ref().and_then(|file| file.proc_start.clone()),
-            session: session.to_string(),
-            ..Link::default()
-        },
+        parent,
         transcript,
         cwd: taken.seen.project.clone().map(PathBuf::from).filter(|dir| dir.is_dir()),
         model: args.model.clone().or_else(|| reading.model.clone()),
