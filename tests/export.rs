@@ -370,6 +370,45 @@ fn a_rewind_to_the_first_prompt_takes_everything_before_it_back() {
 }
 
 #[test]
+fn a_rewind_to_the_first_prompt_goes_back_behind_compactions() {
+    let mut saga = Saga::new();
+    saga.typed("ABANDONED one").answer("ok").typed("ABANDONED two").answer("ok");
+    saga.compaction(false, 400_000, &[]).set_index(2).typed("ABANDONED three").answer("ok");
+    saga.said.clear();
+    // The client hangs it on the old leaf, and goes on counting prompts across a compaction.
+    saga.set_index(0).typed("the new first").taken_back().answer("ok");
+    let (_sandbox, export) = export_of(&saga);
+    assert_eq!(export.entries("01-user-messages"), ["the new first"]);
+    assert_eq!(export.index["messages"]["rewound"], 3);
+    assert_eq!(export.index["compactions"], json!([]), "it was taken back with what it summarised");
+    // A client that counted anew behind it would have gone back no further.
+    let mut saga = Saga::new();
+    saga.typed("one").answer("ok").compaction(false, 400_000, &[]).set_index(0);
+    saga.typed("two").answer("ok").set_index(0).typed("three").taken_back().answer("ok");
+    let (_sandbox, export) = export_of(&saga);
+    assert_eq!(export.entries("01-user-messages"), ["one", "two", "three"]);
+}
+
+#[test]
+fn a_rewind_to_a_message_sent_mid_turn_takes_it_back_and_what_followed() {
+    let mut saga = Saga::new();
+    saga.typed("run it").bash("t1");
+    let before = saga.leaf();
+    saga.mid_turn("ABANDONED sent meanwhile", false).answer("ok").typed("ABANDONED next").answer("ok");
+    saga.to(&before).typed("instead").taken_back().answer("ok");
+    let (_sandbox, export) = export_of(&saga);
+    assert_eq!(export.entries("01-user-messages"), ["run it", "instead"]);
+    assert_eq!(export.index["messages"]["rewound"], 2);
+    // Without the note nothing says that it was taken back.
+    let mut saga = Saga::new();
+    saga.typed("run it").bash("t1");
+    let before = saga.leaf();
+    saga.mid_turn("sent meanwhile", false).to(&before).typed("next").answer("ok");
+    let (_sandbox, export) = export_of(&saga);
+    assert_eq!(export.entries("01-user-messages"), ["run it", "sent meanwhile", "next"]);
+}
+
+#[test]
 fn results_of_calls_made_side_by_side_are_live() {
     let mut saga = Saga::new();
     saga.typed("both at once").call("t1", "Bash", json!({}));

@@ -5,9 +5,10 @@
 //! the chain ends early. So a row counts as taken back on evidence only:
 //! * a prompt off the chain that has a sibling prompt of another turn (Esc before any output, /rewind), and
 //!   no sibling result of its own turn (a message queued before an Esc);
+//! * a message sent mid-turn off the chain in whose place a later prompt stands that the client marks as a rewind;
 //! * everything that hangs on such a prompt;
-//! * what stands before a prompt with `promptIndex` 1 that the client marks as a rewind: going back to the
-//!   very first prompt, it hangs the new one on the abandoned leaf.
+//! * what stands before a prompt with `promptIndex` 1 that the client marks as a rewind, compactions too: going
+//!   back to the very first prompt, it hangs the new one on the abandoned leaf.
 
 /// One row of the conversation, 24 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -36,6 +37,8 @@ pub const FIRST: u32 = 16;
 pub const TAKEN_BACK: u32 = 32;
 /// Begins a chain.
 pub const ROOT: u32 = 64;
+/// A person's message sent while a turn ran.
+pub const MID_TURN: u32 = 128;
 
 /// What became of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -108,18 +111,21 @@ impl<'a> Branches<'a> {
             }
             self.states[at] = state;
             let again = PROMPT | FIRST | TAKEN_BACK;
-            if self.links[at].flags & again == again && !self.has_boundary_before(at) {
+            if self.links[at].flags & again == again && !self.is_counted_anew(at) {
                 state = State::Rewound;
             }
             next = self.parent(at);
         }
     }
 
-    fn has_boundary_before(&self, at: usize) -> bool {
-        let mut at = at;
+    /// Whether the last compaction before a prompt made the client count prompts from 1 again. 2.1.332 goes on
+    /// counting; one that does not goes back to the compaction and no further.
+    fn is_counted_anew(&self, prompt: usize) -> bool {
+        let mut at = prompt;
         for _ in 0..self.links.len() {
             if self.links[at].flags & BOUNDARY != 0 {
-                return true;
+                let first = |link: &Link| link.flags & (PROMPT | FIRST | TAKEN_BACK) == PROMPT | FIRST;
+                return self.links.get(at..prompt).is_some_and(|links| links.iter().any(first));
             }
             match self.parent(at) {
                 Some(parent) => at = parent,
@@ -129,13 +135,13 @@ impl<'a> Branches<'a> {
         false
     }
 
-    /// Prompts beside the chain.
+    /// What was said beside the chain.
     fn prompts(&mut self) {
         let links = self.links;
         let mut family: Vec<u32> = (0..place(links.len()))
             .filter(|at| {
                 let link = &links[*at as usize];
-                link.flags & (PROMPT | RESULT) != 0 && self.states[*at as usize] != State::Copy
+                link.flags & (PROMPT | MID_TURN | RESULT) != 0 && self.states[*at as usize] != State::Copy
             })
             .collect();
         family.sort_unstable_by_key(|at| (links[*at as usize].parent, *at));
@@ -143,7 +149,7 @@ impl<'a> Branches<'a> {
             // Of very many only the next few are asked, so that no file makes this slow.
             for (n, at) in siblings.iter().enumerate() {
                 let at = *at as usize;
-                if links[at].flags & PROMPT == 0 || self.states[at] != State::Open {
+                if links[at].flags & (PROMPT | MID_TURN) == 0 || self.states[at] != State::Open {
                     continue;
                 }
                 let near = &siblings[n.saturating_sub(64)..siblings.len().min(n + 65)];
@@ -168,7 +174,9 @@ impl<'a> Branches<'a> {
             // Without a parent in common nothing but the count of prompts tells a rewind from a lost row.
             let kin =
                 link.parent != 0 || (link.flags & sibling.flags & ROOT != 0 && sibling.flags & FIRST != 0);
-            if sibling.flags & PROMPT != 0 && !same_turn && replaces && kin {
+            // It belongs to a turn, and others may hang where it does: only the client's word counts.
+            let told = link.flags & MID_TURN == 0 || (other > at && sibling.flags & TAKEN_BACK != 0);
+            if sibling.flags & PROMPT != 0 && !same_turn && replaces && kin && told {
                 state = State::Rewound;
             }
         }

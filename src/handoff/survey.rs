@@ -107,6 +107,7 @@ impl Survey {
         let set = |on: bool, flag: u32| if on { flag } else { 0 };
         let flags = set(prompt, branch::PROMPT)
             | set(row.message.has_result, branch::RESULT)
+            | set(typed, branch::MID_TURN)
             | set(moves, branch::MOVES)
             | set(boundary, branch::BOUNDARY)
             | set(row.prompt_index == Some(1), branch::FIRST)

@@ -160,7 +160,7 @@ proptest! {
 
     #[test]
     fn every_row_is_decided_whatever_hangs_on_what(
-        links in prop::collection::vec((0_u64..12, 0_u64..12, 0_u32..4, 0_u32..128), 0..40),
+        links in prop::collection::vec((0_u64..12, 0_u64..12, 0_u32..4, 0_u32..256), 0..40),
     ) {
         let links: Vec<Link> = links
             .into_iter()
