@@ -136,12 +136,43 @@ fn an_offer_names_only_commands_that_exist() {
     let sandbox = at(145_000);
     let text = context(&prompt(&sandbox), "UserPromptSubmit");
     let commands: Vec<&str> = text.split('`').skip(1).step_by(2).collect();
-    assert_eq!(commands.len(), 2, "{text}");
+    assert_eq!(commands.len(), 3, "{text}");
     for command in commands {
-        let words: Vec<&str> = command.split(' ').skip(1).collect();
-        let said = sandbox.longhaul(&words);
-        assert_eq!(said.code, 0, "{command}: {said:?}");
+        let words = command.split_once(' ').unwrap().1;
+        runs(&sandbox, words);
     }
+}
+
+/// Runs what is said after `longhaul`, with a brief where one is named, and without starting a client.
+#[track_caller]
+fn runs(sandbox: &Sandbox, words: &str) {
+    let brief = sandbox.root.path().join("brief.md");
+    fs_err::write(&brief, "# State\n").unwrap();
+    let mut words: Vec<&str> = words.split(' ').collect();
+    if let Some(file) = words.iter_mut().find(|word| **word == "FILE") {
+        *file = brief.to_str().unwrap();
+        words.push("--prepare");
+    }
+    let said = sandbox.longhaul(&words);
+    assert_eq!(said.code, 0, "{words:?}: {said:?}");
+}
+
+/// Every command that a skill names is one that this build knows.
+#[test]
+fn skills_name_only_commands_that_exist() {
+    const LAUNCHER: &str = "sh \"${CLAUDE_PLUGIN_ROOT}/hooks/launcher\" longhaul ";
+    let sandbox = at(145_000);
+    let skills = fs_err::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/skills")).unwrap();
+    let mut found = 0;
+    for skill in skills {
+        let text = fs_err::read_to_string(skill.unwrap().path().join("SKILL.md")).unwrap();
+        for rest in text.split(LAUNCHER).skip(1) {
+            let words = rest.split(['`', '\n']).next().unwrap();
+            runs(&sandbox, &words.replace("${CLAUDE_SESSION_ID}", SESSION));
+            found += 1;
+        }
+    }
+    assert!(found >= 4, "{found}");
 }
 
 #[test]

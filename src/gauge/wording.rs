@@ -67,16 +67,18 @@ pub fn notice(
     text.push('\n');
     text += &match (urgency, attended) {
         (Urgency::Critical, _) => format!(
-            "What to do: bring the step at hand to a safe end, then hand off before anything else. Write \
-             {BRIEF}, and tell the person to go on in a fresh session that reads it."
+            "What to do: bring the step at hand to a safe end, then hand off before anything else, without asking: \
+             {}",
+            how(session, way),
         ),
         (_, true) => format!(
             "What to do: finish the answer at hand, then ask the person once which of three it shall be: \
-             (1) hand off now: you write {BRIEF}, and the person goes on in a fresh session that reads it; \
-             (2) keep going; (3) do not ask again in this session: then run `{} handoff snooze --session \
-             {session}`. {}",
-            way.command,
+             (1) hand off now, to a fresh session that has read this one in full; (2) keep going; (3) do not ask \
+             again in this session: then run `{command} handoff snooze --session {session}`. {} After a yes to (1): \
+             {}",
             price(reading),
+            how(session, way),
+            command = way.command,
         ),
         (_, false) => "Nobody is there to be asked; these are figures to plan by.".to_owned(),
     };
@@ -87,9 +89,15 @@ pub fn notice(
     text
 }
 
-/// What a handoff writes.
-const BRIEF: &str = "a brief to a file in the project (what is built and where it runs, decisions with their \
-                     reasons, state, open items, standing instructions)";
+/// How a handoff is made.
+fn how(session: &SessionId, way: Way) -> String {
+    format!(
+        "follow the skill longhaul:handoff. In short: write a brief to a file (what is built and where it runs, \
+         decisions with their reasons, state, open items, standing instructions), then run in the background \
+         `{command} handoff --session {session} --brief FILE`, and tell the person the command that it prints.",
+        command = way.command
+    )
+}
 
 /// What the API said last, where that was no.
 fn refusal(reading: &Reading) -> &'static str {
@@ -128,9 +136,10 @@ fn counted(number: u64, what: &str) -> String {
 fn price(reading: &Reading) -> String {
     let used = reading.context.map_or_else(|| "all".to_owned(), |context| short(context.tokens));
     let left = short(reading.weight().headroom.unwrap_or(0));
+    let read = short(reading.wall.tokens / 4);
     format!(
-        "A fresh session reads the brief and the files it needs, with a cold cache. Going on sends these \
-         {used} tokens with every request, and meets the wall {left} tokens from here."
+        "A handoff takes some minutes, and the fresh session reads up to {read} tokens with a cold cache. Going on \
+         sends these {used} tokens with every request, and meets the wall {left} tokens from here."
     )
 }
 

@@ -34,8 +34,11 @@ fn the_offer_comes_once_with_the_prompt_at_due_and_not_before() {
     assert!(session.screen().contains("a handoff is due"), "the person is not told:\n{}", session.screen());
     // What it names can be run as it stands there.
     let commands: Vec<&str> = offer.split('`').filter(|part| part.contains(" --session ")).collect();
-    assert_eq!(commands.len(), 2, "{offer}");
+    assert_eq!(commands.len(), 3, "{offer}");
+    let brief = bench.path("brief.md");
+    std::fs::write(&brief, "# State").unwrap();
     for command in commands {
+        let command = command.replace("FILE", &format!("{} --prepare", brief.display()));
         let out = bench.run(&["sh".to_owned(), "-c".to_owned(), command.to_owned()], &[], b"");
         assert!(out.status.success(), "{command}: {}", String::from_utf8_lossy(&out.stderr));
     }
