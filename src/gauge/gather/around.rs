@@ -76,3 +76,32 @@ pub(super) fn add_global(host: &Host, settings: &mut Settings, global: &mut Glob
         settings.scopes.push(Scope { origin: Origin::Global, path: Some(path), values });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_process_is_looked_up_where_it_may_be_another_and_only_there() {
+        let me = process::find(process::own_pid()).unwrap();
+        let host = Host::fixed(&[("CLAUDE_PID", &me.pid.to_string())], 0);
+        let mut known = Process::default();
+        let note = |known: &mut Process, occasion, now| {
+            note_process(&host, occasion, known, now);
+            known.clone()
+        };
+        assert_eq!(note(&mut known, Occasion::Look, 1), Process::default());
+        let first = Process { pid: Some(me.pid), started: me.start, since_ms: 2, cleared: false };
+        assert_eq!(note(&mut known, Occasion::Event, 2), first);
+        assert_eq!(note(&mut known, Occasion::Start, 3), first, "seen since then");
+        assert!(note(&mut known, Occasion::Clear, 4).cleared && known.since_ms == 2);
+        // The number was used again: a start tells, any other event does not look.
+        known.started = Some("1".to_owned());
+        let stale = known.clone();
+        assert_eq!(note(&mut known, Occasion::Event, 5), stale);
+        assert_eq!(note(&mut known, Occasion::Start, 6), Process { since_ms: 6, ..first });
+        note_process(&Host::fixed(&[], 0), Occasion::Start, &mut known, 7);
+        assert_eq!(known.since_ms, 6, "nobody says which process it is");
+    }
+}
