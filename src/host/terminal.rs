@@ -18,6 +18,21 @@ pub fn stdout_is_terminal() -> bool {
     std::io::stdout().is_terminal()
 }
 
+/// Cells in a line of the terminal that standard output is; `None` where it is none.
+pub fn stdout_columns(host: &Host) -> Option<usize> {
+    if !stdout_is_terminal() {
+        return None;
+    }
+    #[cfg(unix)]
+    if let Ok(size) = rustix::termios::tcgetwinsize(std::io::stdout())
+        && size.ws_col > 0
+    {
+        return Some(usize::from(size.ws_col));
+    }
+    let told = host.env("COLUMNS").and_then(|text| text.trim().parse().ok());
+    Some(told.filter(|columns| *columns > 0).unwrap_or(80))
+}
+
 /// Whether a person can be asked: both ends are a terminal.
 pub fn can_ask() -> bool {
     std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
