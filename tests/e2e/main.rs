@@ -19,6 +19,7 @@ mod export;
 mod handoff;
 mod headless;
 mod http;
+mod lineage;
 mod live;
 mod longhaul;
 mod market;

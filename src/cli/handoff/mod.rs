@@ -1,7 +1,13 @@
 //! `longhaul handoff`: go on in a fresh session, and what became of earlier handoffs.
 
+mod chain;
+mod forget;
 mod go;
 mod guard;
+mod list;
+mod prune;
+mod registry;
+mod show;
 mod snooze;
 
 use std::process::ExitCode;
@@ -34,8 +40,13 @@ that can be checked, 128+n stopped by signal n.";
 
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
+    List(list::Args),
+    Chain(chain::Args),
+    Show(show::Args),
     Retry(go::RetryArgs),
     Snooze(snooze::Args),
+    Forget(forget::Args),
+    Prune(prune::Args),
     #[command(hide = true)]
     Guard(guard::Args),
 }
@@ -46,7 +57,12 @@ pub fn run(args: &Args, host: &Host) -> Result<ExitCode> {
         None => return go::run(&args.go, host),
         Some(Verb::Retry(args)) => return go::retry(args, host),
         Some(Verb::Guard(args)) => return Ok(guard::run(args)),
+        Some(Verb::List(args)) => list::run(args, host)?,
+        Some(Verb::Chain(args)) => chain::run(args, host)?,
+        Some(Verb::Show(args)) => show::run(args, host)?,
         Some(Verb::Snooze(args)) => snooze::run(args, host)?,
+        Some(Verb::Forget(args)) => forget::run(args, host)?,
+        Some(Verb::Prune(args)) => prune::run(args, host)?,
     }
     Ok(ExitCode::SUCCESS)
 }

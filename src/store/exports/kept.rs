@@ -67,6 +67,11 @@ impl Store {
         matches!(tried, Some(Err(TryLockError::WouldBlock)))
     }
 
+    /// Bytes of the export's files in the usual place.
+    pub fn export_bytes(&self, id: &str) -> u64 {
+        self.export_dir(id).map_or(0, |dir| size(&dir))
+    }
+
     /// Takes an export away, with its key: first under another name, so that it is never there by half. Only
     /// what lies in the usual place is touched.
     pub fn remove_export(&self, id: &str, held: Held) -> io::Result<Gone> {

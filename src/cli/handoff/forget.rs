@@ -1,0 +1,62 @@
+//! `longhaul handoff forget`: an entry goes, everything else stays.
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::json;
+
+use super::registry::{load, one, unknown, unread, warn};
+use crate::base::id::is_plain;
+use crate::cli::{print, print_json};
+use crate::host::Host;
+
+/// Take one handoff out of the list; its export and the transcripts stay
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  longhaul handoff forget 20261130T173134Z-3f2a9c1e\n  \
+                        longhaul handoff forget ID --json")]
+pub struct Args {
+    /// A handoff by its id, or a session that only one handoff is of
+    #[arg(value_name = "ID")]
+    id: String,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the verb.
+pub fn run(args: &Args, host: &Host) -> Result<()> {
+    let (store, entries) = load(host)?;
+    let entry = one(&entries, &args.id)?;
+    let id = &entry.id;
+    let held = if is_plain(id) {
+        let held = store.hold_export(id).with_context(|| format!("could not hold handoff {id}"))?;
+        if held.is_none() {
+            bail!("could not forget {id}: another process works on it; wait for it, or end it");
+        }
+        held
+    } else {
+        None
+    };
+    let (found, warning) = store
+        .change_chains(|all| {
+            let before = all.len();
+            all.retain(|other| other.id != *id);
+            before > all.len()
+        })
+        .with_context(|| unread(&store))?;
+    warn(warning.as_deref());
+    if let Some(held) = held {
+        store.release_export(id, held).with_context(|| format!("could not let go of handoff {id}"))?;
+    }
+    if !found {
+        return Err(unknown(id));
+    }
+    let export = Some(&entry.directory).filter(|dir| dir.is_dir());
+    if args.json {
+        return print_json(&json!({ "forgot": id, "export": export }));
+    }
+    let stays = export.map_or_else(
+        || "Its export is gone already; the transcripts of its sessions stay.".to_owned(),
+        |dir| format!("Its export stays in {}, and so do the transcripts of its sessions.", dir.display()),
+    );
+    print(&crate::base::text::clean(&format!("Forgot {id}. {stays}")))?;
+    print("\n")
+}
