@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use serde_json::json;
 
 use super::select::{self, Selector};
@@ -51,11 +51,7 @@ const PATIENCE_MS: u64 = 1_000;
 
 /// Runs the verb.
 pub fn run(args: &Args, host: &Host) -> Result<()> {
-    let store = select::store(host).ok_or_else(|| {
-        anyhow!(
-            "could not find a place for longhaul's files outside the project; set HOME or CLAUDE_CONFIG_DIR"
-        )
-    })?;
+    let store = select::place(host)?;
     let selector = Selector::of(args.session.clone(), args.transcript.clone());
     let (transcript, budget) = if let (Some(file), Some(budget)) = (&args.transcript, args.budget) {
         (file.clone(), budget)

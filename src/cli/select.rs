@@ -74,6 +74,15 @@ pub fn store(host: &Host) -> Option<Store> {
     Store::locate(host, &untrusted)
 }
 
+/// The same, or how to have one.
+pub fn place(host: &Host) -> Result<Store> {
+    store(host).ok_or_else(|| {
+        anyhow!(
+            "could not find a place for longhaul's files outside the project; set HOME or CLAUDE_CONFIG_DIR"
+        )
+    })
+}
+
 /// The session of this id, or the one this shell belongs to; one that nobody knows is an error.
 pub fn session(host: &Host, store: Option<&Store>, id: Option<&str>) -> Result<SessionId> {
     let id = id.map_or_else(|| own_session(host), |id| Ok(id.to_owned()))?;

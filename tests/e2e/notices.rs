@@ -39,7 +39,7 @@ fn the_offer_comes_once_with_the_prompt_at_due_and_not_before() {
     std::fs::write(&brief, "# State").unwrap();
     for command in commands {
         let command = command.replace("FILE", &format!("{} --prepare", brief.display()));
-        let out = bench.run(&["sh".to_owned(), "-c".to_owned(), command.to_owned()], &[], b"");
+        let out = bench.run(&["sh".to_owned(), "-c".to_owned(), command.clone()], &[], b"");
         assert!(out.status.success(), "{command}: {}", String::from_utf8_lossy(&out.stderr));
     }
 }

@@ -4,10 +4,10 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Result, bail};
 use serde_json::json;
 
-use crate::base::shell::word;
+use super::registry::{load, one, resume, say};
 use crate::base::text::clean;
 use crate::base::tokens::{percent, short};
 use crate::cli::select::{self, Selector};
@@ -87,7 +87,7 @@ pub struct RetryArgs {
 
 /// Hands a session over.
 pub fn run(args: &GoArgs, host: &Host) -> Result<ExitCode> {
-    let store = store(host)?;
+    let store = select::place(host)?;
     let selector = Selector::of(args.session.clone(), None);
     let (subject, taken) = selector.read(host, None, 0)?;
     if !args.prepare
@@ -107,20 +107,9 @@ pub fn run(args: &GoArgs, host: &Host) -> Result<ExitCode> {
 
 /// Takes a handoff up again.
 pub fn retry(args: &RetryArgs, host: &Host) -> Result<ExitCode> {
-    let store = store(host)?;
-    let loaded = store.chains().context("could not read the list of handoffs")?;
-    if let Some(warning) = &loaded.warning {
-        say(warning);
-    }
-    work(host, &store, args.json, |work| work.retry(&args.id, args.timeout))
-}
-
-fn store(host: &Host) -> Result<Store> {
-    select::store(host).ok_or_else(|| {
-        anyhow!(
-            "could not find a place for longhaul's files outside the project; set HOME or CLAUDE_CONFIG_DIR"
-        )
-    })
+    let (store, entries) = load(host)?;
+    let id = one(&entries, &args.id)?.id.clone();
+    work(host, &store, args.json, |work| work.retry(&id, args.timeout))
 }
 
 /// What a handoff would throw away, where the session has room left. A session whose size nobody knows is handed
@@ -204,7 +193,7 @@ fn work(
     match result {
         Ok(entry) => {
             if as_json {
-                print_json(&json!({ "handoff": entry, "resume": resume(&entry) }))?;
+                print_json(&json!({ "handoff": entry, "resume": way_on(&entry) }))?;
             } else {
                 print(&told(&entry))?;
             }
@@ -222,17 +211,14 @@ fn work(
     }
 }
 
-/// The command that opens the child, once there is one that has read it all.
-fn resume(entry: &Entry) -> Option<String> {
-    let child = entry.child.as_ref().filter(|_| entry.state == State::Accepted)?;
-    let there =
-        entry.cwd.as_ref().map(|dir| format!("cd {} && ", word(&dir.to_string_lossy()))).unwrap_or_default();
-    Some(format!("{there}claude --resume {}", child.session))
+/// The command that opens the child, once it has read it all.
+fn way_on(entry: &Entry) -> Option<String> {
+    resume(entry).filter(|_| entry.state == State::Accepted)
 }
 
 fn told(entry: &Entry) -> String {
     let name = clean(&entry.name);
-    let Some(resume) = resume(entry) else {
+    let Some(resume) = way_on(entry) else {
         return format!(
             "{}\nExported, to go on as \"{name}\". A new session reads it with: longhaul handoff retry {}\n",
             clean(&entry.directory.display().to_string()),
@@ -248,10 +234,6 @@ fn told(entry: &Entry) -> String {
         clean(&resume),
         entry.id
     )
-}
-
-pub(super) fn say(text: &str) {
-    let _ = writeln!(std::io::stderr(), "longhaul: {}", clean(text));
 }
 
 /// How far it is, on standard error: in place on a terminal, else a line for each step.

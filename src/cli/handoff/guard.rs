@@ -26,7 +26,7 @@ pub fn run(args: &Args) -> ExitCode {
     match refusal(&event, &args.only) {
         None => ExitCode::SUCCESS,
         Some(why) => {
-            super::go::say(&why);
+            super::registry::say(&why);
             ExitCode::from(2)
         }
     }

@@ -6,6 +6,8 @@ use std::io::Write as _;
 use anyhow::{Context as _, Result, anyhow, bail};
 use serde_json::{Value, json};
 
+use crate::base::id::is_plain;
+use crate::base::shell::word;
 use crate::base::span::rough;
 use crate::base::text::{clean, fit, width};
 use crate::base::tokens::short;
@@ -25,11 +27,7 @@ const NAME_CELLS: usize = 12;
 
 /// The store and all handoffs. A registry that could not be read is named on standard error.
 pub fn load(host: &Host) -> Result<(Store, Vec<Entry>)> {
-    let store = select::store(host).ok_or_else(|| {
-        anyhow!(
-            "could not find a place for longhaul's files outside the project; set HOME or CLAUDE_CONFIG_DIR"
-        )
-    })?;
+    let store = select::place(host)?;
     let loaded = store.chains().with_context(|| unread(&store))?;
     warn(loaded.warning.as_deref());
     Ok((store, loaded.entries))
@@ -43,8 +41,26 @@ pub fn unread(store: &Store) -> String {
 /// Says it on standard error.
 pub fn warn(warning: Option<&str>) {
     if let Some(text) = warning {
-        let _ = writeln!(std::io::stderr(), "longhaul: {}", clean(text));
+        say(text);
     }
+}
+
+/// A line on standard error.
+pub fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "longhaul: {}", clean(text));
+}
+
+/// The command that opens a handoff's child. Of an id that could be taken for something else none is made.
+pub fn resume(entry: &Entry) -> Option<String> {
+    let child = entry.child.as_ref().filter(|child| is_usable(&child.session))?;
+    let resume = format!("claude --resume {}", word(&child.session));
+    let cwd = entry.cwd.as_ref().and_then(|cwd| cwd.to_str());
+    Some(cwd.map_or_else(|| resume.clone(), |cwd| format!("cd {} && {resume}", word(cwd))))
+}
+
+/// Whether an id can stand in a command.
+pub fn is_usable(id: &str) -> bool {
+    is_plain(id) && !id.starts_with('-')
 }
 
 /// Whether the session is the one meant, by its id or the beginning that the list shows.

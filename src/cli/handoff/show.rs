@@ -3,8 +3,7 @@
 use anyhow::Result;
 use serde_json::json;
 
-use super::registry::{load, one, state, value};
-use crate::base::id::is_plain;
+use super::registry::{is_usable, load, one, resume, state, value};
 use crate::base::shell::word;
 use crate::base::span::{rough, stamp};
 use crate::base::tokens::short;
@@ -43,16 +42,9 @@ pub fn run(args: &Args, host: &Host) -> Result<()> {
 
 /// Commands that go on from here.
 fn ways_on(store: &Store, entry: &Entry) -> Vec<String> {
-    let mut ways = Vec::new();
     let read = matches!(entry.state, State::Accepted | State::Partial);
-    // Of an id that could be taken for something else no command is made.
-    let usable = |id: &str| is_plain(id) && !id.starts_with('-');
-    if let Some(child) = entry.child.as_ref().filter(|child| read && usable(&child.session)) {
-        let resume = format!("claude --resume {}", word(&child.session));
-        let cwd = entry.cwd.as_ref().and_then(|cwd| cwd.to_str());
-        ways.push(cwd.map_or_else(|| resume.clone(), |cwd| format!("cd {} && {resume}", word(cwd))));
-    }
-    if entry.state != State::Accepted && usable(&entry.id) && !store.export_is_held(&entry.id) {
+    let mut ways: Vec<String> = resume(entry).filter(|_| read).into_iter().collect();
+    if entry.state != State::Accepted && is_usable(&entry.id) && !store.export_is_held(&entry.id) {
         ways.push(format!("longhaul handoff retry {}", word(&entry.id)));
     }
     ways
