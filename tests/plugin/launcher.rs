@@ -1,6 +1,7 @@
 //! Which program the launcher becomes, and what it does where there is none.
 
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -43,7 +44,12 @@ impl Sandbox {
     fn write(&self, path: &str, content: &[u8], mode: u32) -> PathBuf {
         let path = self.path(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, content).unwrap();
+        // By another process: a file that this one had open to write, a child of another test could still hold,
+        // and nothing held so can be run.
+        let script = ["-c", "cat >\"$1\"", "sh", path.to_str().unwrap()];
+        let mut writer = Command::new("/bin/sh").args(script).stdin(Stdio::piped()).spawn().unwrap();
+        writer.stdin.take().unwrap().write_all(content).unwrap();
+        assert!(writer.wait().unwrap().success());
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
         path
     }
