@@ -16,6 +16,7 @@ mod client;
 mod climb;
 mod combos;
 mod export;
+mod generations;
 mod handoff;
 mod headless;
 mod http;

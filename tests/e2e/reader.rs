@@ -29,6 +29,16 @@ pub fn is_reading(request: &Request) -> bool {
     request.kind == Kind::Main && request.text().contains(TAG)
 }
 
+/// Whether its reading is what the session is asked for now: it has not answered, and nothing else was said.
+pub fn is_at_it(request: &Request) -> bool {
+    let last = request.messages().iter().rev().find(|message| message["role"] == "user");
+    let asked = |message: &Value| {
+        text(&message["content"]).contains(TAG) || message["content"][0]["type"] == "tool_result"
+    };
+    let answered = request.messages().iter().any(|message| message.to_string().contains("StructuredOutput"));
+    !answered && last.is_some_and(asked)
+}
+
 /// The prompts of reading, oldest first.
 fn prompts(request: &Request) -> Vec<String> {
     let texts = request
