@@ -12,7 +12,8 @@ use crate::saga;
 use crate::terminal::ESCAPE;
 
 /// An export of a session of this bench, and its index.
-fn export(bench: &Bench, id: &str) -> (PathBuf, Value) {
+#[track_caller]
+pub fn export(bench: &Bench, id: &str) -> (PathBuf, Value) {
     let told = longhaul(bench, &["export", "--session", id]);
     let dir = PathBuf::from(told.lines().next().unwrap());
     let index = serde_json::from_slice(&std::fs::read(dir.join("04-index.json")).unwrap()).unwrap();
@@ -25,12 +26,25 @@ fn parts(index: &Value) -> Vec<String> {
     parts.map(|part| part["file"].as_str().unwrap().to_owned()).collect()
 }
 
-/// The messages of 01, in order, without marks.
-fn said(dir: &Path) -> Vec<String> {
-    let text = std::fs::read_to_string(dir.join("01-user-messages.md")).unwrap();
-    let text: String =
-        text.split_inclusive('\n').filter(|line| !line.starts_with("[[longhaul mark")).collect();
-    text.split("\n## ").skip(1).map(|entry| entry.split_once('\n').unwrap().1.trim().to_owned()).collect()
+/// A part without its marks.
+pub fn part(dir: &Path, file: &str) -> String {
+    let text = std::fs::read_to_string(dir.join(file)).unwrap();
+    text.split_inclusive('\n').filter(|line| !line.starts_with("[[longhaul mark")).collect()
+}
+
+/// The messages of 01, in order: how each was said, as its heading has it behind the date, and what.
+pub fn entries(dir: &Path) -> Vec<(String, String)> {
+    let text = part(dir, "01-user-messages.md");
+    let entry = |entry: &str| {
+        let (heading, words) = entry.split_once('\n').unwrap();
+        (heading.split_once(", ").unwrap().1.to_owned(), words.trim().to_owned())
+    };
+    text.split("\n## ").skip(1).map(entry).collect()
+}
+
+/// The messages of 01, in order.
+pub fn said(dir: &Path) -> Vec<String> {
+    entries(dir).into_iter().map(|(_, words)| words).collect()
 }
 
 #[test]

@@ -52,16 +52,28 @@ impl Headless {
     /// One turn: sends a message and waits for the turn's result row.
     #[track_caller]
     pub fn say(&mut self, text: &str) -> Value {
-        let message = json!({ "type": "user", "message": { "role": "user", "content": text } });
+        self.send(&json!(text));
+        self.result()
+    }
+
+    /// Sends a message: a string or content blocks.
+    #[track_caller]
+    pub fn send(&mut self, content: &Value) {
+        let message = json!({ "type": "user", "message": { "role": "user", "content": content } });
         let sent = writeln!(self.stdin.as_mut().unwrap(), "{message}");
         assert!(sent.is_ok(), "the client does not listen any more: {}", self.errors());
+    }
+
+    /// Waits for a turn's result row.
+    #[track_caller]
+    pub fn result(&mut self) -> Value {
         let until = Instant::now() + LONG;
         loop {
             let left = until.saturating_duration_since(Instant::now());
             match self.rows.recv_timeout(left) {
                 Ok(row) if row["type"] == "result" => return row,
                 Ok(_) => {}
-                Err(why) => panic!("no result for {text:?}: {why}: {}", self.errors()),
+                Err(why) => panic!("no result: {why}: {}", self.errors()),
             }
         }
     }

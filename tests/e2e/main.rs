@@ -12,9 +12,11 @@
 
 mod api;
 mod bench;
+mod branches;
 mod client;
 mod climb;
 mod combos;
+mod complete;
 mod export;
 mod generations;
 mod handoff;

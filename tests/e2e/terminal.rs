@@ -15,7 +15,13 @@ pub const COLUMNS: u16 = 160;
 
 pub const ENTER: &str = "\r";
 pub const ESCAPE: &str = "\x1b";
+pub const UP: &str = "\x1b[A";
 pub const DOWN: &str = "\x1b[B";
+pub const RIGHT: &str = "\x1b[C";
+pub const TAB: &str = "\t";
+pub const SHIFT_TAB: &str = "\x1b[Z";
+/// Empties the box.
+pub const CTRL_U: &str = "\x15";
 
 struct Shown {
     screen: Mutex<vt100::Parser>,
@@ -83,6 +89,31 @@ impl Terminal {
         self.key(line);
         self.wait_for(line);
         self.key(ENTER);
+    }
+
+    /// Waits for a menu, and until it takes Enter: for its first 200 ms it takes none (2.1.332), so that nobody
+    /// confirms what he has not read. It shows no sign of that.
+    #[track_caller]
+    pub fn wait_for_menu(&self, wanted: &str) {
+        self.wait_for(wanted);
+        std::thread::sleep(Duration::from_millis(400));
+    }
+
+    /// Presses a key, and waits for what it does.
+    #[track_caller]
+    pub fn press(&mut self, key: &str, wanted: &str) {
+        self.key(key);
+        self.wait_for(wanted);
+    }
+
+    /// Pastes a text as a terminal does.
+    pub fn paste(&mut self, text: &str) {
+        self.key(&format!("\x1b[200~{text}\x1b[201~"));
+    }
+
+    #[track_caller]
+    pub fn wait_for_end_of(&self, unwanted: &str) {
+        self.wait_until(&format!("{unwanted:?} to go"), |screen| (!screen.contains(unwanted)).then_some(()));
     }
 
     #[track_caller]
