@@ -1,12 +1,10 @@
 //! A handoff as it happens: the notice, the skill, the command in the background, the child that reads, the proof,
 //! and the person who goes on there; three generations of it.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use crate::api::{Answer, Kind, Request};
-use crate::bench::{Bench, LONG, wait};
+use crate::bench::{Bench, LONG};
 use crate::handoff::client;
 use crate::live::{open, session, used};
 use crate::longhaul::plugged;
@@ -48,13 +46,12 @@ fn hands_over(bench: &Bench, terminal: &mut Terminal, requirement: &str, number:
     terminal.wait_for(" 312k/367k ");
     bench.api.usual(used(316_000));
     terminal.say("go on then");
-    let accepted = || {
-        let entry = entries(bench).get(number)?.clone();
-        assert_ne!(entry["state"], "failed", "{entry:#}");
-        assert_ne!(entry["state"], "partial", "{entry:#}");
+    let accepted = |screen: &str| {
+        let entry = entries(bench).get(number).cloned().unwrap_or_default();
+        assert!(entry["state"] != "failed" && entry["state"] != "partial", "{entry:#}\n{screen}");
         (entry["state"] == "accepted").then_some(entry)
     };
-    let entry = wait("an accepted handoff", Duration::from_secs(90), accepted);
+    let entry = terminal.wait_until("an accepted handoff", accepted);
     terminal.wait_for("HANDED-OVER");
     entry
 }
