@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::timing::Start;
-use super::transcripts::{self, Truth};
+use super::transcripts::{self, Message, Truth};
 
 /// Where everything lies.
 pub struct Scene {
@@ -56,10 +56,22 @@ impl Scene {
 
     /// Writes a transcript of a session and gives its path.
     pub fn transcript(&self, session: &str, size: u64) -> (PathBuf, Truth) {
-        let path = self.home.join(format!(".claude/projects/-home-work-project/{session}.jsonl"));
-        let mut out = BufWriter::with_capacity(1 << 18, fs::File::create(&path).unwrap());
+        let (path, mut out) = self.create(session);
         let truth = transcripts::write(&mut out, size, 1).unwrap();
         (path, truth)
+    }
+
+    /// The same with serial numbers in what the person said.
+    pub fn numbered_transcript(&self, session: &str, size: u64) -> (PathBuf, Truth, Vec<Message>) {
+        let (path, mut out) = self.create(session);
+        let (truth, said) = transcripts::write_numbered(&mut out, size, 1).unwrap();
+        (path, truth, said)
+    }
+
+    fn create(&self, session: &str) -> (PathBuf, BufWriter<fs::File>) {
+        let path = self.home.join(format!(".claude/projects/-home-work-project/{session}.jsonl"));
+        let out = BufWriter::with_capacity(1 << 18, fs::File::create(&path).unwrap());
+        (path, out)
     }
 
     /// The environment that a client gives to what it starts.

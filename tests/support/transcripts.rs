@@ -34,6 +34,30 @@ pub struct Truth {
     pub active_ms: i64,
 }
 
+/// What the person said in a transcript of [`write_numbered`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// How.
+    pub kind: Said,
+    /// Where it stands in the text; nothing else in the transcript holds it.
+    pub serial: String,
+    /// The text, as it stands inside a JSON string.
+    pub text: String,
+}
+
+/// How something was said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Said {
+    /// Typed.
+    Typed,
+    /// Typed, and more than 8,000 characters.
+    Long,
+    /// Typed while a turn ran.
+    MidTurn,
+    /// Typed, answered and taken back by a rewind.
+    Rewound,
+}
+
 /// Where the made-up client compacts, in tokens.
 pub const WALL: u64 = 967_000;
 
@@ -45,7 +69,16 @@ const ROOT_TIME: i64 = 1_790_000_000_000;
 
 /// Writes whole turns until at least `bytes` are out, and tells what they hold.
 pub fn write(out: &mut impl Write, bytes: u64, seed: u64) -> io::Result<Truth> {
-    let mut maker = Maker::new(seed);
+    Ok(make(Maker::new(seed), out, bytes)?.truth)
+}
+
+/// The same with a serial number in each of the person's messages, some of them long, sent mid-turn or rewound.
+pub fn write_numbered(out: &mut impl Write, bytes: u64, seed: u64) -> io::Result<(Truth, Vec<Message>)> {
+    let maker = make(Maker { numbered: Some(Vec::new()), ..Maker::new(seed) }, out, bytes)?;
+    Ok((maker.truth, maker.numbered.unwrap_or_default()))
+}
+
+fn make(mut maker: Maker, out: &mut impl Write, bytes: u64) -> io::Result<Maker> {
     maker.opening();
     while maker.truth.bytes + maker.row.len() as u64 <= bytes || maker.truth.responses == 0 {
         maker.turn();
@@ -53,7 +86,7 @@ pub fn write(out: &mut impl Write, bytes: u64, seed: u64) -> io::Result<Truth> {
     }
     maker.flush(out)?;
     out.flush()?;
-    Ok(maker.truth)
+    Ok(maker)
 }
 
 /// A small generator of random numbers, the same everywhere (SplitMix64).
@@ -151,6 +184,7 @@ struct Maker {
     prompt_id: String,
     prompt_index: u64,
     message: u64,
+    numbered: Option<Vec<Message>>,
 }
 
 impl Maker {
@@ -167,6 +201,7 @@ impl Maker {
             prompt_id: String::new(),
             prompt_index: 0,
             message: 0,
+            numbered: None,
         }
     }
 
@@ -238,31 +273,26 @@ impl Maker {
 
     fn turn(&mut self) {
         self.prompt_index += 1;
-        self.prompt_id = self.random.uuid();
-        let uuid = self.random.uuid();
-        let at = stamp(self.now);
-        self.loose(&format!(
-            r#"{{"type":"file-history-snapshot","messageId":"{uuid}","snapshot":{{"messageId":"{uuid}","trackedFileBackups":{{}},"timestamp":"{at}"}},"isSnapshotUpdate":false}}"#
-        ));
-        let size = self.random.range(20, 900);
-        let text = self.text(size);
-        let (id, index) = (self.prompt_id.clone(), self.prompt_index);
-        self.chained_as(
-            &format!(
-                r#""promptId":"{id}","type":"user","message":{{"role":"user","content":"{text}"}}"#
-            ),
-            &format!(
-                r#","permissionMode":"auto","origin":{{"kind":"human"}},"promptSource":"typed","sentAtMs":{},"turnOrigin":"human","turnPosition":{{"promptIndex":{index},"turnIndex":{index}}}"#,
-                self.now
-            ),
-            &uuid,
-        );
+        let every = |nth: u64, of: u64| self.numbered.is_some() && self.prompt_index % of == nth;
+        let (rewinds, long, queues) = (every(5, 8), every(9, 16), every(2, 4));
+        if rewinds {
+            self.rewound();
+        }
+        self.prompt(if long { Said::Long } else { Said::Typed });
+        if rewinds {
+            self.loose(&format!(
+                r#"{{"type":"last-prompt","leafUuid":"00000000-0000-0000-0000-000000000000","explicit":true,"sessionId":"{SESSION}"}}"#
+            ));
+        }
         self.truth.prompts += 1;
         if self.prompt_index == 1 {
             self.snapshot();
         }
         for _ in 0..self.random.range(2, 24) {
             self.response(true);
+        }
+        if queues {
+            self.mid_turn();
         }
         self.response(false);
         let took = self.random.range(1_000, 900_000);
@@ -275,6 +305,59 @@ impl Maker {
             r#"{{"type":"last-prompt","lastPrompt":"go on","leafUuid":"{leaf}","sessionId":"{SESSION}"}}"#
         ));
         self.loose(&format!(r#"{{"type":"mode","mode":"normal","sessionId":"{SESSION}"}}"#));
+    }
+
+    fn prompt(&mut self, said: Said) {
+        self.prompt_id = self.random.uuid();
+        let uuid = self.random.uuid();
+        let at = stamp(self.now);
+        self.loose(&format!(
+            r#"{{"type":"file-history-snapshot","messageId":"{uuid}","snapshot":{{"messageId":"{uuid}","trackedFileBackups":{{}},"timestamp":"{at}"}},"isSnapshotUpdate":false}}"#
+        ));
+        let size =
+            if said == Said::Long { self.random.range(10_000, 13_000) } else { self.random.range(20, 900) };
+        let text = self.said(said, size);
+        let (id, index) = (self.prompt_id.clone(), self.prompt_index);
+        self.chained_as(
+            &format!(
+                r#""promptId":"{id}","type":"user","message":{{"role":"user","content":"{text}"}}"#
+            ),
+            &format!(
+                r#","permissionMode":"auto","origin":{{"kind":"human"}},"promptSource":"typed","sentAtMs":{},"turnOrigin":"human","turnPosition":{{"promptIndex":{index},"turnIndex":{index}}}"#,
+                self.now
+            ),
+            &uuid,
+        );
+    }
+
+    /// A prompt and its answer that are taken back: the next one hangs where this one does.
+    fn rewound(&mut self) {
+        let before = self.leaf.clone();
+        self.prompt(Said::Rewound);
+        self.message += 1;
+        self.answer("rewound", r#"{"type":"text","text":"No."}"#, 20_000, 1, 1, false);
+        self.leaf = before;
+    }
+
+    fn mid_turn(&mut self) {
+        let size = self.random.range(20, 900);
+        let text = self.said(Said::MidTurn, size);
+        self.chained(
+            &format!(
+                r#""attachment":{{"type":"queued_command","prompt":"{text}","commandMode":"prompt","origin":{{"kind":"human"}},"humanTurn":true}},"type":"attachment""#
+            ),
+            "",
+        );
+    }
+
+    /// Words of the person, with their serial number where they get one.
+    fn said(&mut self, kind: Said, size: u64) -> String {
+        let text = self.text(size);
+        let Some(numbered) = &mut self.numbered else { return text };
+        let serial = format!("message-{:06}", numbered.len());
+        let text = format!("{serial} {text}end of it");
+        numbered.push(Message { kind, serial, text: text.clone() });
+        text
     }
 
     fn snapshot(&mut self) {
