@@ -456,8 +456,10 @@ fn forked(of: &[Vec<u8>], from: &str, to: &str) -> Vec<Vec<u8>> {
     let copied = of[boundary.unwrap_or(0)..].iter().map(|line| {
         let mut row: Value = serde_json::from_slice(line).unwrap();
         if row["type"] == "assistant" {
-            let copied = row["session_id"].as_str().unwrap_or(from).to_owned();
-            row["session_id"] = json!(copied);
+            let asked_in = row["requestSessionId"].as_str().unwrap_or(from).to_owned();
+            row["requestSessionId"] = json!(asked_in);
+            // The session that the process began with: after /clear another one.
+            row["session_id"] = json!("99999999-0000-4000-8000-1234567890ab");
         }
         row["sessionId"] = json!(to);
         row.to_string().into_bytes()

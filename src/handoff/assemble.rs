@@ -153,7 +153,7 @@ impl Writer<'_> {
                          characters are written as \\xNN, and a line that looks like one of these headings has a \
                          backslash before it.\n"
                 .to_owned();
-        if self.material.survey.origin.is_elsewhere() {
+        if self.material.survey.begins_with.is_some() {
             title.push_str(
                 "Not here: what was said before the transcript begins, which is with a compaction; the session that \
                  it was forked from was not found.\n",

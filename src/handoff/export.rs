@@ -214,7 +214,7 @@ fn surveyed(mut source: Source, steps: &mut Steps) -> io::Result<(Source, Survey
     loop {
         let found = survey(&source, &mut |at| steps.at(at))?;
         steps.before += source.end();
-        match lineage::before(&source, &found.origin) {
+        match found.begins_with.as_deref().and_then(|boundary| lineage::before(&source, boundary)) {
             Some(piece) if source.pieces().count() < PIECES_MAX => {
                 source.begin_with(piece);
                 steps.all = steps.before.saturating_add(source.end().saturating_mul(3));

@@ -71,7 +71,7 @@ pub fn index(facts: &Facts, redactor: &mut Redactor) -> Value {
         "parent": parent,
         "source": {
             "transcript": facts.transcript,
-            "from_the_beginning": !survey.origin.is_elsewhere(),
+            "from_the_beginning": survey.begins_with.is_none(),
             "pieces": pieces.collect::<Vec<_>>(),
             "bytes": facts.source.end(),
             "lines": counts.lines,

@@ -6,7 +6,6 @@ use memchr::memmem;
 use serde_json::Value;
 
 use super::branch::{self, Link, State};
-use super::lineage::Origin;
 use super::source::Source;
 use crate::client::transcript::Times;
 use crate::client::transcript::branch::hash;
@@ -58,8 +57,8 @@ pub struct Survey {
     pub model: Option<String>,
     /// When, epoch milliseconds, and how long.
     pub times: Times,
-    /// Where it comes from.
-    pub origin: Origin,
+    /// `uuid` of the compaction that it begins with: what was before stands elsewhere.
+    pub begins_with: Option<String>,
     /// The prompt that a note of a rewind would belong to.
     prompt: Option<usize>,
 }
@@ -129,7 +128,9 @@ impl Survey {
                 kept_links: None,
             });
         }
-        self.origin.take(row);
+        if links.is_empty() && boundary {
+            self.begins_with = row.uuid.map(|uuid| plain(uuid).into_owned());
+        }
         links.push(Link { uuid: row.uuid.map_or(1, hash), parent, turn, flags });
         self.facts(row);
     }

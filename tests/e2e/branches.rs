@@ -168,6 +168,11 @@ fn compactions_forks_and_branches_lose_and_double_nothing() {
         terminal.say(words);
         terminal.wait_for(&done);
     };
+    // After /clear rows of the process still name the session that it began with.
+    to(&mut terminal, 10_000, "of another session");
+    let before = session_id(&bench);
+    terminal.say("/clear");
+    wait("another session", LONG, || (session_id(&bench) != before).then_some(()));
     to(&mut terminal, 20_000, "the first thing");
     to(&mut terminal, 40_000, "the second thing");
     terminal.say("/compact keep the names");

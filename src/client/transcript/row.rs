@@ -101,8 +101,6 @@ pub struct Row<'a> {
     pub content: Option<&'a [u8]>,
     /// `sessionId`.
     pub session: Option<&'a [u8]>,
-    /// `session_id`: where a row was copied from, by a fork; else the same as `sessionId`.
-    pub copied_from: Option<&'a [u8]>,
     /// `cwd`.
     pub cwd: Option<&'a [u8]>,
     /// `version` of the client.
@@ -147,7 +145,6 @@ impl<'a> Row<'a> {
             b"userFeedback" => self.feedback = at.text()?,
             b"content" => self.content = at.text()?,
             b"sessionId" => self.session = at.text()?,
-            b"session_id" => self.copied_from = at.text()?,
             b"cwd" => self.cwd = at.text()?,
             b"version" => self.version = at.text()?,
             b"uuid" => self.uuid = at.text()?,
