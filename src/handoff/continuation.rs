@@ -282,6 +282,7 @@ impl Follow for Exporting<'_, '_> {
             redact: order.redact,
             weight: order.weight.clone(),
             proof: None,
+            outlook: None,
             times: chains::Times { began: self.work.host.now_ms(), ..chains::Times::default() },
             client_version: None,
             retries: 0,

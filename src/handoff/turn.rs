@@ -18,7 +18,7 @@ use crate::host::clock::{Deadline, sleep_ms};
 use crate::host::process::{self, Process, Ran, Running};
 use crate::host::{files, random};
 use crate::store::Store;
-use crate::store::chains::{Entry, Link, State};
+use crate::store::chains::{Entry, Link, Outlook, State};
 use crate::store::session::Slot;
 
 /// Turns of a child in one run.
@@ -301,12 +301,11 @@ impl Turns<'_, '_> {
             let proof = entry.proof.get_or_insert_default();
             proof.shortfalls = Vec::new();
             (proof.accepted, proof.parts, proof.marks) = (true, count, marks);
-            let told = serde_json::json!({
-                "open_threads": answer.open_threads,
-                "standing_instructions": answer.standing_instructions,
-                "next": answer.next,
+            entry.outlook = Some(Outlook {
+                open_threads: answer.open_threads,
+                standing_instructions: answer.standing_instructions,
+                next: answer.next,
             });
-            entry.rest.insert("answer".to_owned(), told);
         })
     }
 

@@ -114,6 +114,18 @@ pub struct Proof {
     pub turns: u64,
 }
 
+/// What a child said of the work that it takes over.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Outlook {
+    /// What was begun and is not done.
+    pub open_threads: Vec<String>,
+    /// What the person wants to hold for all further work.
+    pub standing_instructions: Vec<String>,
+    /// What it would do first.
+    pub next: String,
+}
+
 /// When, epoch milliseconds.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -188,6 +200,9 @@ pub struct Entry {
     /// What the last proof came to.
     #[serde(default)]
     pub proof: Option<Proof>,
+    /// What the child that read it all said of the work.
+    #[serde(default)]
+    pub outlook: Option<Outlook>,
     /// When.
     #[serde(default)]
     pub times: Times,

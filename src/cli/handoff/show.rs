@@ -83,6 +83,11 @@ fn show(page: &mut Page, store: &Store, entry: &Entry) {
             proof.shortfalls.iter().map(|it| format!("{}  {}: {}", it.part, it.check, it.what)).collect();
         page.block("Falls short", Look::Warn, &lines);
     }
+    if let Some(outlook) = &entry.outlook {
+        page.block("Open threads", Look::Plain, &lines(&outlook.open_threads));
+        page.block("Standing instructions", Look::Plain, &lines(&outlook.standing_instructions));
+        page.block("What it would do first", Look::Plain, &lines(std::slice::from_ref(&outlook.next)));
+    }
     if let Some(failure) = &entry.failure {
         let line = format!("{}: {}", failure.kind, failure.message);
         page.block("Why it did not come about", Look::Bad, &[line]);
@@ -91,6 +96,12 @@ fn show(page: &mut Page, store: &Store, entry: &Entry) {
         page.block("Under way", Look::Plain, &["another process works on it now".to_owned()]);
     }
     page.block("Go on", Look::Plain, &ways_on(store, entry));
+}
+
+/// Each text in one line.
+fn lines(texts: &[String]) -> Vec<String> {
+    let one_line = |text: &String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    texts.iter().map(one_line).filter(|line| !line.is_empty()).collect()
 }
 
 fn session(link: Option<&Link>, name: &str) -> String {
