@@ -552,6 +552,22 @@ fn rows_from_before_marks_are_understood() {
     assert_eq!(export.entries("01-user-messages"), expected);
 }
 
+#[test]
+fn a_command_for_the_shell_is_the_persons_and_its_output_is_not() {
+    let mut saga = Saga::new();
+    let shell = |saga: &mut Saga, text: &str, origin: Value| {
+        let content = json!({ "role": "user", "content": text });
+        saga.row(json!({ "type": "user", "promptId": "sh", "message": content, "turnOrigin": origin }));
+    };
+    saga.typed("before").answer("ok");
+    // The client says of neither who typed it, and begins the turn with the output.
+    shell(&mut saga, "<bash-input>make test</bash-input>", Value::Null);
+    shell(&mut saga, "<bash-stdout>all well</bash-stdout><bash-stderr></bash-stderr>", json!("human"));
+    saga.answer("noted").typed("after");
+    let (_sandbox, export) = export_of(&saga);
+    assert_eq!(export.entries("01-user-messages"), ["before", "!make test", "after"]);
+}
+
 /// A question without its options' descriptions.
 fn question(text: &str, options: &[&str]) -> Value {
     let options: Vec<Value> = options.iter().map(|label| json!({ "label": label })).collect();

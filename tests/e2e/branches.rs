@@ -18,6 +18,7 @@ use crate::terminal::{CTRL_U, ENTER, ESCAPE, Terminal, UP};
 fn holds(bench: &Bench, id: &str, wanted: &[&str]) -> (std::path::PathBuf, Value) {
     let mut found = Vec::new();
     let exported = wait_quietly(|| {
+        bench.transcript_path(Some(id))?;
         let (dir, index) = export(bench, id);
         found = said(&dir);
         (found == wanted).then_some((dir, index))
@@ -25,9 +26,9 @@ fn holds(bench: &Bench, id: &str, wanted: &[&str]) -> (std::path::PathBuf, Value
     exported.unwrap_or_else(|| panic!("01 holds {found:#?}, not {wanted:#?}"))
 }
 
-/// What is written a moment late must be there within this, and each look at it is another export.
+/// The client writes its transcript a moment late. Each look at it is an export, so the patience is short.
 fn wait_quietly<T>(mut found: impl FnMut() -> Option<T>) -> Option<T> {
-    (0..20).find_map(|_| {
+    (0..50).find_map(|_| {
         found().or_else(|| {
             std::thread::sleep(std::time::Duration::from_millis(200));
             None

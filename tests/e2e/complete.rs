@@ -81,6 +81,11 @@ fn prompts_commands_images_pastes_and_words_sent_meanwhile() {
     terminal.wait_for("edit queued messages");
     let_go(&bench);
     terminal.wait_for("DONE-HELD");
+    // A command for the shell, after which the model has its turn.
+    bench.api.next([Answer::text("DONE-SHELL")]);
+    terminal.press("!", "! for shell mode");
+    terminal.press("echo typed", "echo typed");
+    terminal.press(ENTER, "DONE-SHELL");
     // The same twice.
     turn(&bench, &mut terminal, "go on", []);
     turn(&bench, &mut terminal, "go on", []);
@@ -102,20 +107,21 @@ fn prompts_commands_images_pastes_and_words_sent_meanwhile() {
     terminal.wait_for("[Pasted text");
     turn(&bench, &mut terminal, " explain it", []);
     turn(&bench, &mut terminal, "the last word", []);
-    let (found, index) = told(&bench, &id, 9);
-    let pasted = &found[7].1;
+    let (found, index) = told(&bench, &id, 10);
+    let pasted = &found[8].1;
     let (head, rest) = pasted.split_once('\n').unwrap();
     assert!(head.starts_with("<pasted_content id=\"") && head.ends_with("\">"), "{head}");
     assert!(rest.starts_with(&paste) && rest.ends_with("\n explain it"), "{rest}");
-    let repeated = &found[4].0;
+    let repeated = &found[5].0;
     assert!(repeated.starts_with("prompt, said 2 times: again 2"), "{repeated}");
-    let image = &found[6].1;
+    let image = &found[7].1;
     assert!(image.starts_with("[Image #1] what is this\n(with image/png, about "), "{image}");
     let wanted = [
         ("prompt", "the first requirement 测试"),
         ("slash command", "/probe:hello some args here"),
         ("prompt", "run it"),
         ("sent while a turn ran", "sent meanwhile"),
+        ("shell command", "!echo typed"),
         (repeated, "go on"),
         ("prompt", "delegate it"),
         ("prompt", image),

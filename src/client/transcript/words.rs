@@ -153,8 +153,10 @@ impl Words {
             (Some(origin), ..) => matches!(origin, b"human" | b"sdk"),
             (None, Some(origin), _) => origin == b"human",
             (None, None, Some(source)) => matches!(source, b"typed" | b"queued" | b"sdk"),
-            // /compact and /clear say nothing of an origin; rows from before origins say it of nothing.
-            (None, None, None) => !self.says_origin || text.starts_with(b"<command-"),
+            // /compact, /clear and !commands say nothing of an origin; rows from before origins say it of nothing.
+            (None, None, None) => {
+                !self.says_origin || text.starts_with(b"<command-") || text.starts_with(b"<bash-input>")
+            }
         }
     }
 
