@@ -1,9 +1,10 @@
 //! Processes: who they are, and starting one. Nothing is ever signalled but what was started here.
 #![allow(clippy::disallowed_methods)]
 
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::clock::{Deadline, sleep_ms};
 use super::files;
@@ -138,8 +139,8 @@ pub fn run(
     if let Some(stdin) = child.stdin.take() {
         feed(stdin, input);
     }
-    let out = child.stdout.take().map(|pipe| keep(pipe, KEPT));
-    let err = child.stderr.take().map(|pipe| keep(pipe, KEPT));
+    let out = child.stdout.take().map(|pipe| Output::of(pipe, KEPT));
+    let err = child.stderr.take().map(|pipe| Output::of(pipe, KEPT));
     let deadline = Deadline::after_ms(limit_ms);
     let status = loop {
         if let Some(status) = child.try_wait()? {
@@ -153,10 +154,8 @@ pub fn run(
         }
         sleep_ms(5);
     };
-    let collect = |thread: Option<std::thread::JoinHandle<Vec<u8>>>| {
-        thread.and_then(|thread| thread.join().ok()).unwrap_or_default()
-    };
-    Ok(Ran { code: status.code(), stdout: collect(out), stderr: collect(err) })
+    let left = Deadline::after_ms(LEFT_MS);
+    Ok(Ran { code: status.code(), stdout: Output::said(out, left), stderr: Output::said(err, left) })
 }
 
 /// What is started with [`start`].
@@ -180,8 +179,8 @@ pub struct Start<'a> {
 #[derive(Debug)]
 pub struct Running {
     child: std::process::Child,
-    out: Option<std::thread::JoinHandle<Vec<u8>>>,
-    err: Option<std::thread::JoinHandle<Vec<u8>>>,
+    out: Option<Output>,
+    err: Option<Output>,
     ended: bool,
 }
 
@@ -206,8 +205,8 @@ pub fn start(what: &Start) -> std::io::Result<Running> {
         feed(stdin, what.input);
     }
     let most = what.most;
-    let out = child.stdout.take().map(|pipe| keep(pipe, most));
-    let err = child.stderr.take().map(|pipe| keep(pipe, KEPT));
+    let out = child.stdout.take().map(|pipe| Output::of(pipe, most));
+    let err = child.stderr.take().map(|pipe| Output::of(pipe, KEPT));
     Ok(Running { child, out, err, ended: false })
 }
 
@@ -227,14 +226,9 @@ impl Running {
         self.signal(true);
         let status = self.child.wait()?;
         self.ended = true;
-        let collect = |thread: Option<std::thread::JoinHandle<Vec<u8>>>| {
-            thread.and_then(|thread| thread.join().ok()).unwrap_or_default()
-        };
-        Ok(Some(Ran {
-            code: status.code(),
-            stdout: collect(self.out.take()),
-            stderr: collect(self.err.take()),
-        }))
+        let left = Deadline::after_ms(LEFT_MS);
+        let (stdout, stderr) = (Output::said(self.out.take(), left), Output::said(self.err.take(), left));
+        Ok(Some(Ran { code: status.code(), stdout, stderr }))
     }
 
     /// Asks it to end, and makes it where it does not.
@@ -300,14 +294,47 @@ fn feed(mut stdin: std::process::ChildStdin, input: &[u8]) {
     });
 }
 
-/// The first bytes of an output; the rest is read and forgotten, so that nobody waits for us.
-fn keep(pipe: impl std::io::Read + Send + 'static, most: u64) -> std::thread::JoinHandle<Vec<u8>> {
-    std::thread::spawn(move || {
-        let (mut pipe, mut bytes) = (pipe, Vec::new());
-        let _ = pipe.by_ref().take(most).read_to_end(&mut bytes);
-        let _ = std::io::copy(&mut pipe, &mut std::io::sink());
-        bytes
-    })
+/// How long the output of a program that has ended is read on, in ms. All that it said is in the pipe by then;
+/// what it started in a group of its own may hold that open for ever.
+const LEFT_MS: u64 = 2_000;
+
+/// The first bytes of an output, as they come; the rest is read and forgotten, so that nobody waits for us.
+#[derive(Debug)]
+struct Output {
+    kept: Arc<Mutex<Vec<u8>>>,
+    reader: std::thread::JoinHandle<()>,
+}
+
+impl Output {
+    fn of(mut pipe: impl std::io::Read + Send + 'static, most: u64) -> Self {
+        let kept = Arc::new(Mutex::new(Vec::new()));
+        let (into, most) = (Arc::clone(&kept), usize::try_from(most).unwrap_or(usize::MAX));
+        let reader = std::thread::spawn(move || {
+            let mut piece = vec![0; 64 << 10];
+            loop {
+                match pipe.read(&mut piece) {
+                    Ok(0) => return,
+                    Ok(got) => {
+                        let mut kept = into.lock().unwrap_or_else(PoisonError::into_inner);
+                        let room = most - kept.len();
+                        kept.extend_from_slice(&piece[..got.min(room)]);
+                    }
+                    Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                    Err(_) => return,
+                }
+            }
+        });
+        Self { kept, reader }
+    }
+
+    /// What came until the end, or until then.
+    fn said(output: Option<Self>, until: Deadline) -> Vec<u8> {
+        let Some(Self { kept, reader }) = output else { return Vec::new() };
+        while !reader.is_finished() && !until.passed() {
+            sleep_ms(1);
+        }
+        std::mem::take(&mut *kept.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -367,5 +394,36 @@ mod tests {
             sleep_ms(5);
         };
         assert_eq!((ran.code, &ran.stdout[..]), (Some(0), &b"in none"[..]));
+    }
+
+    /// Something that was started in a group of its own keeps the output open.
+    #[test]
+    fn what_is_held_open_is_not_waited_for() {
+        let root = tempfile::tempdir().unwrap();
+        let script = "set -m; sleep 30 & echo said; echo $! >left";
+        let args = ["-c".to_owned(), script.to_owned()];
+        let what = Start {
+            program: Path::new("/bin/sh"),
+            args: &args,
+            without: &[],
+            dir: root.path(),
+            input: b"",
+            most: 10,
+        };
+        let mut running = start(&what).unwrap();
+        let deadline = Deadline::after_ms(20_000);
+        let ran = loop {
+            if let Some(ran) = running.poll().unwrap() {
+                break ran;
+            }
+            sleep_ms(5);
+        };
+        let script = format!("cd '{}'; {script}", root.path().display());
+        let again = run(Path::new("/bin/sh"), &["-c", &script], &[], b"", 10_000).unwrap();
+        assert!(!deadline.passed(), "it waited for what was left");
+        assert_eq!((&ran.stdout[..], &again.stdout[..]), (&b"said\n"[..], &b"said\n"[..]));
+        let left = fs_err::read_to_string(root.path().join("left")).unwrap();
+        let left = rustix::process::Pid::from_raw(left.trim().parse().unwrap()).unwrap();
+        rustix::process::kill_process(left, rustix::process::Signal::KILL).unwrap();
     }
 }
