@@ -5,11 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use crate::saga::{SESSION, Saga, decision, everything};
 use crate::sandbox::{Said, Sandbox};
-
-#[path = "support/saga.rs"]
-mod saga;
-use saga::{SESSION, Saga, decision, everything};
 
 struct Export {
     dir: PathBuf,

@@ -6,6 +6,8 @@ mod chains;
 mod commands;
 mod damage;
 mod export;
+#[cfg(all(unix, feature = "testing"))]
+mod handoff;
 mod handover;
 mod hostile;
 mod layers;
@@ -13,6 +15,8 @@ mod notices;
 mod plugin;
 mod readme;
 mod reports;
+#[path = "support/saga.rs"]
+mod saga;
 mod sandbox;
 mod setup;
 mod watch;

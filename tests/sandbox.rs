@@ -180,12 +180,18 @@ impl Sandbox {
 
 /// Waits for the end of a program, not for longer than the deadline.
 #[track_caller]
-pub fn finish(mut child: std::process::Child) -> Said {
+pub fn finish(child: std::process::Child) -> Said {
+    finish_within(child, DEADLINE)
+}
+
+/// The same with another deadline.
+#[track_caller]
+pub fn finish_within(mut child: std::process::Child, deadline: Duration) -> Said {
     let start = Instant::now();
     while child.try_wait().unwrap().is_none() {
-        if start.elapsed() > DEADLINE {
+        if start.elapsed() > deadline {
             child.kill().unwrap();
-            panic!("still running after {DEADLINE:?}");
+            panic!("still running after {deadline:?}");
         }
         std::thread::sleep(Duration::from_micros(500));
     }

@@ -16,7 +16,7 @@ use anyhow::{Context as _, Result};
 use clap::{Parser, Subcommand};
 
 use crate::base::text::clean_json;
-use crate::host::Host;
+use crate::host::{Host, stop};
 
 /// Shows how full a Claude Code session is against the wall that really ends it.
 #[derive(Debug, Parser)]
@@ -62,6 +62,7 @@ fn print_json(value: &impl serde::Serialize) -> Result<()> {
 
 /// Runs what was typed; the exit code where nothing failed.
 pub fn run(cli: Cli, host: &Host) -> Result<ExitCode> {
+    stop::outlive_limits();
     match cli.verb {
         Verb::Explain(args) => explain::run(&args, host)?,
         Verb::Weigh(args) => weigh::run(&args, host)?,

@@ -1,25 +1,22 @@
 //! From what was collected to the parts that are read in full, within the budget.
 
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use super::ancestor::{self, Ancestor};
 use super::collect::Collected;
 use super::entry::{Entry, clip_pasted};
-use super::parts::{MARK, Part, Parts, escape};
+use super::parts::{Part, Parts, escape};
 use super::redact::Redactor;
 use super::render::shown;
 use super::survey::{Boundary, Survey};
 use crate::base::span::stamp;
 use crate::base::tokens::short;
-use crate::host::files;
 use crate::store::exports::Draft;
 
 /// Tokens that a heading and its share of the marks take, about.
 const OVERHEAD: u64 = 30;
-/// Largest part of an ancestor that is taken over, in bytes.
-const ANCESTOR_MAX: u64 = 1 << 20;
 
 /// What the budget made of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -85,8 +82,8 @@ pub struct Material<'a> {
     pub origin: &'a str,
     /// A brief.
     pub brief: Option<&'a str>,
-    /// Exports of the generations before, from the first on; some may be gone.
-    pub ancestors: &'a [PathBuf],
+    /// The generations before, from the first on.
+    pub ancestors: &'a [Ancestor],
     /// In tokens.
     pub budget: u64,
 }
@@ -102,7 +99,8 @@ pub fn assemble(material: &Material, redactor: &mut Redactor) -> io::Result<(Vec
     }
     let mut generations = Vec::new();
     for n in 0..material.ancestors.len() {
-        generations.push(ancestor(draft, n, material.ancestors, redactor)?);
+        let (name, parts) = ancestor::words(draft, n, material.ancestors, redactor)?;
+        generations.push(group(&name, parts)?);
     }
     let more = groups.iter().chain(&generations).map(Group::tokens).sum();
     let plan = plan(&collected.said, &collected.decided, more, material.budget);
@@ -290,58 +288,6 @@ fn figures(k: usize, boundary: &Boundary) -> String {
     )
 }
 
-/// The words of generation `n`, from 0, without their marks: of its own export, its brief and its messages; where
-/// that is gone, what a later one took over from it.
-fn ancestor(draft: &Draft, n: usize, dirs: &[PathBuf], redactor: &mut Redactor) -> io::Result<Group> {
-    let name = format!("01-gen-{}", n + 1);
-    let title = format!("# Generation {}: its brief and what the person said\n\n", n + 1);
-    let mut parts = Parts::new(draft, &name, &title);
-    let (own, later) = dirs[n..].split_at(1);
-    let mut texts: Vec<String> = Vec::new();
-    for stem in ["00-brief", "01-user-messages"] {
-        texts.extend(quoted(&own[0], stem)?);
-    }
-    if texts.is_empty() {
-        let heirs = later.iter().map(|dir| quoted(dir, &name));
-        let found = heirs.collect::<io::Result<Vec<_>>>()?.into_iter().flatten().next();
-        texts.extend(found.map(|text| text.strip_prefix(&*title).map_or(text.clone(), str::to_owned)));
-    }
-    if texts.is_empty() {
-        texts.push(format!("Its export {} is gone, and no later one has its words.\n", own[0].display()));
-    }
-    for text in texts {
-        parts.quoted(&shown(text, redactor))?;
-    }
-    group(&name, parts)
-}
-
-/// The text of a kind of parts in another export, without marks; `None` where there is none.
-fn quoted(dir: &Path, stem: &str) -> io::Result<Option<String>> {
-    let mut whole = None;
-    for k in 1.. {
-        let file = if k == 1 { format!("{stem}.md") } else { format!("{stem}-{k}.md") };
-        match files::read_small(&dir.join(&file), ANCESTOR_MAX) {
-            Ok(bytes) => whole.get_or_insert_with(String::new).push_str(&String::from_utf8_lossy(&bytes)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => break,
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(whole.map(|text| without_marks(&text)))
-}
-
-/// The text of parts without their marks; lines that were interrupted are whole again.
-fn without_marks(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for line in text.split_inclusive('\n') {
-        if !line.starts_with(MARK) {
-            out.push_str(line);
-        } else if line.trim_end().ends_with("; the line goes on]]") && out.ends_with('\n') {
-            out.pop();
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -363,11 +309,5 @@ mod tests {
         assert_eq!(with(2_030), Plan { uncut: 3_000, first: 1, clip: false });
         assert_eq!(with(1_100), Plan { uncut: 3_000, first: 3, clip: false });
         assert_eq!(with(1_000), Plan { uncut: 3_000, first: 3, clip: true });
-    }
-
-    #[test]
-    fn an_interrupted_line_is_whole_again_without_its_marks() {
-        let text = format!("one\n{MARK} aaa]]\ntwo\n{MARK} bbb; the line goes on]]\nthree\n{MARK} ccc]]\n");
-        assert_eq!(without_marks(&text), "one\ntwothree\n");
     }
 }

@@ -5,6 +5,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use super::ancestor::Ancestor;
 use super::ask::{self, Parent};
 use super::export::{self, Done, Follow, Request, export};
 use super::failure::Failure;
@@ -73,107 +74,147 @@ pub enum Step {
     Note(String),
 }
 
+/// What comes after the export.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Then {
+    /// Nothing: the export was what is wanted.
+    Nothing,
+    /// A child may read it later.
+    ReadLater,
+    /// A child reads it, within so many seconds.
+    Read(u64),
+}
+
 impl Work<'_> {
-    /// Hands over: exports, and has the child read it where a time in seconds is given for that.
-    pub fn hand_over(&mut self, order: &Order, timeout_s: Option<u64>) -> Result<Entry, Failure> {
-        let (entry, _held) = self.prepare(order)?;
-        match timeout_s {
-            Some(seconds) => self.read(entry, seconds),
-            None => Ok(entry),
+    /// Hands over: exports, and has the child read it.
+    pub fn hand_over(&mut self, order: &Order, then: Then) -> Result<Entry, Failure> {
+        let (entry, _held) = self.prepare(order, None)?;
+        match then {
+            Then::Read(seconds) => self.read(entry, seconds),
+            Then::ReadLater => self.opened(&entry).map(|_| entry),
+            Then::Nothing => {
+                if let Some(failure) = too_large(&entry, self.tokens(&entry)) {
+                    self.note(Some(failure.to_string()));
+                }
+                Ok(entry)
+            }
         }
     }
 
-    /// Exports the parent and keeps that in the registry.
-    fn prepare(&mut self, order: &Order) -> Result<(Entry, Option<Held>), Failure> {
-        let brief = order.brief.as_ref().map(|path| read_brief(path)).transpose()?;
+    /// Exports the parent and keeps that in the registry, under the entry of an attempt that came to no export
+    /// where there was one.
+    fn prepare(
+        &mut self,
+        order: &Order,
+        again: Option<(Entry, Held)>,
+    ) -> Result<(Entry, Option<Held>), Failure> {
+        let brief = match order.brief.as_ref().map(|path| read_brief(path)).transpose() {
+            Ok(brief) => brief,
+            Err(failure) => return Err(self.failed_again(again, failure)),
+        };
         let known = self.known()?;
         let came_from = &order.parent.came_from;
         let ancestors = super::chain::ancestors(&known, &order.parent.session, came_from);
         let generation = ancestors.len() as u64 + 2;
-        let dirs = ancestors.iter().map(|entry| entry.directory.clone()).collect();
+        let ancestors = ancestors.iter().map(|entry| Ancestor::of(self.store, entry)).collect();
         let request = Request {
             transcript: order.transcript.clone(),
             session: SessionId::parse(&order.parent.session),
+            id: again.as_ref().map(|(entry, _)| entry.id.clone()),
             budget: order.budget,
             redact: order.redact,
             brief,
-            ancestors: dirs,
+            ancestors,
             now_ms: self.host.now_ms(),
             ..Request::default()
         };
-        let mut exporting = Exporting { work: self, order, generation, id: None, held: None };
-        let done = export(&request, exporting.work.store, &mut exporting);
-        let (begun, held) = (exporting.id.take(), exporting.held.take());
-        let done = match (done, self.stop.asked(), begun) {
-            (Err(export::Failed::Stopped), Some(signal), Some(id)) => {
-                let failure = Failure::Stopped { id: id.clone(), signal };
-                self.keep(&id, |entry| entry.state = State::Interrupted)?;
-                return Err(failure);
+        let store = self.store;
+        let mut exporting = Exporting { work: self, order, generation, again, begun: None };
+        let done = export(&request, store, &mut exporting);
+        let (begun, again) = (exporting.begun.take(), exporting.again.take());
+        match (done, begun) {
+            (Ok(done), Some((entry, held))) => Ok((self.exported(&entry, &done)?, held)),
+            (Ok(done), None) => Err(Failure::Unknown(done.id)),
+            (Err(export::Failed::Stopped), Some((entry, _held))) => {
+                let (id, signal) = (entry.id.clone(), self.stop.asked().unwrap_or_default());
+                Err(self.failed(&entry, Failure::Stopped { id, signal }))
             }
-            (Err(error), _, begun) => {
-                // Nothing is left of it: so there is nothing to go on with.
-                if let Some(id) = begun {
-                    self.change(|all| all.retain(|entry| entry.id != id))?;
+            (Err(error), Some((entry, held))) if entry.retries == 0 => {
+                // Nothing is left of it: so there is nothing to go on with. Where even that cannot be kept, the
+                // first failure is the one to tell.
+                let _ = self.change(|all| all.retain(|have| have.id != entry.id));
+                if let Some(held) = held {
+                    let _ = store.release_export(&entry.id, held);
                 }
-                return Err(error.into());
+                Err(error.into())
             }
-            (Ok(done), ..) => done,
-        };
-        Ok((self.exported(order, generation, &done)?, held))
+            (Err(error), Some((entry, _held))) => {
+                let _ = self.keep(&entry, |entry| entry.times.exported = None);
+                Err(self.failed(&entry, error.into()))
+            }
+            (Err(error), None) => Err(self.failed_again(again, error.into())),
+        }
     }
 
-    fn exported(&mut self, order: &Order, generation: u64, done: &Done) -> Result<Entry, Failure> {
-        let now = self.host.now_ms();
-        let title = done.title.clone();
-        let entry = self.keep(&done.id, |entry| {
-            entry.state = State::Prepared;
-            entry.directory.clone_from(&done.dir);
-            entry.name =
-                order.name.clone().unwrap_or_else(|| name(title.as_deref().unwrap_or_default(), generation));
-            entry.parent_name = title;
-            entry.cwd = order.cwd.clone().or_else(|| done.cwd.clone());
-            entry.times.exported = Some(now);
-        })?;
+    /// Keeps with the attempt before, where there was one, why this one came to nothing.
+    fn failed_again(&mut self, again: Option<(Entry, Held)>, failure: Failure) -> Failure {
+        match again {
+            Some((entry, _held)) => self.failed(&entry, failure),
+            None => failure,
+        }
+    }
+
+    fn exported(&mut self, entry: &Entry, done: &Done) -> Result<Entry, Failure> {
+        let entry = self.keep(entry, |entry| entry.state = State::Prepared)?;
         let parts = done.groups.iter().map(|group| group.parts.len()).sum();
         (self.tell)(Step::Exported(parts, done.budget.used));
-        let (used, half) = (done.budget.used, order.wall / 2);
-        if used <= half {
-            return Ok(entry);
-        }
-        // Words of the person never give way; decisions do, where the budget says so.
-        let fix = if order.budget > half {
-            format!("--budget {} may do, or --model with a larger window", half.min(order.wall / 4))
-        } else {
-            format!("--model with a wall of {} tokens or more would do", used.saturating_mul(2))
-        };
-        Err(self.failed(&done.id, Failure::TooLarge { used, wall: order.wall, fix }))
+        Ok(entry)
     }
 
     /// Has the child read it, or go on reading.
     fn read(&mut self, entry: Entry, timeout_s: u64) -> Result<Entry, Failure> {
-        let id = entry.id.clone();
         let deadline = Deadline::after_ms(timeout_s.saturating_mul(1_000));
-        let read = Reader::open(self.store, &entry)
-            .and_then(|reader| Turns { work: self, reader, deadline, timeout_s }.run(entry));
-        read.map_err(|failure| self.failed(&id, failure))
+        let reader = self.opened(&entry)?;
+        let begun = entry.clone();
+        let read = Turns { work: self, reader, deadline, timeout_s }.run(entry);
+        read.map_err(|failure| self.failed(&begun, failure))
+    }
+
+    /// The parts of an export, where they are whole and not too many for the child.
+    fn opened(&mut self, entry: &Entry) -> Result<Reader, Failure> {
+        let opened = Reader::open(self.store, entry);
+        let fits = opened.and_then(|reader| too_large(entry, reader.tokens).map_or(Ok(reader), Err));
+        fits.map_err(|failure| self.failed(entry, failure))
+    }
+
+    fn tokens(&self, entry: &Entry) -> u64 {
+        Reader::open(self.store, entry).map_or(0, |reader| reader.tokens)
     }
 
     /// Goes on with a handoff where it ended: with the export, or with the reading.
     pub fn retry(&mut self, id: &str, timeout_s: u64) -> Result<Entry, Failure> {
+        let accepted = |entry: &Entry| entry.state == State::Accepted;
         let entry = self.entry(id)?;
-        if entry.state == State::Accepted {
+        if accepted(&entry) {
             return Ok(entry);
         }
         let Some(held) = self.store.hold_export(id)? else { return Err(Failure::Busy(id.to_owned())) };
-        let entry = self.keep(id, |entry| {
+        // Somebody else may have gone on with it until now.
+        let entry = self.entry(id)?;
+        if accepted(&entry) {
+            return Ok(entry);
+        }
+        let entry = self.keep(&entry, |entry| {
             entry.retries += 1;
             entry.failure = None;
         })?;
-        if entry.times.exported.is_some() {
+        // While it is being exported, it is there as soon as it has its name.
+        let named = self.store.export_dir(id).is_some_and(|dir| dir.is_dir());
+        if entry.times.exported.is_some() && (entry.state != State::Exporting || named) {
             return self.read(entry, timeout_s);
         }
         // The export never came about: it is made anew.
-        drop(held);
+        self.store.forget_begun(id, &held)?;
         let order = Order {
             parent: entry.parent.clone(),
             transcript: entry.transcript.clone(),
@@ -186,9 +227,7 @@ impl Work<'_> {
             redact: entry.redact,
             weight: entry.weight.clone(),
         };
-        let (made, _held) = self.prepare(&order)?;
-        self.change(|all| all.retain(|entry| entry.id != id || made.id == id))?;
-        let made = self.keep(&made.id, |new| new.retries = entry.retries)?;
+        let (made, _held) = self.prepare(&order, Some((entry, held)))?;
         self.read(made, timeout_s)
     }
 
@@ -205,14 +244,17 @@ impl Work<'_> {
         found.ok_or_else(|| Failure::Unknown(id.to_owned()))
     }
 
-    /// Changes one entry and gives it as it is then.
-    pub(super) fn keep(&mut self, id: &str, change: impl FnOnce(&mut Entry)) -> Result<Entry, Failure> {
-        let kept = self.change(|all| {
-            let entry = all.iter_mut().find(|entry| entry.id == id)?;
-            change(entry);
-            Some(entry.clone())
-        })?;
-        kept.ok_or_else(|| Failure::Unknown(id.to_owned()))
+    /// Changes one entry and gives it as it is then. One that is not there any more, since somebody broke the
+    /// file, is there again: who works on it knows it.
+    pub(super) fn keep(&mut self, entry: &Entry, change: impl FnOnce(&mut Entry)) -> Result<Entry, Failure> {
+        self.change(|all| {
+            let at = all.iter().position(|have| have.id == entry.id).unwrap_or_else(|| {
+                all.push(entry.clone());
+                all.len() - 1
+            });
+            change(&mut all[at]);
+            all[at].clone()
+        })
     }
 
     fn change<T>(&mut self, change: impl FnOnce(&mut Vec<Entry>) -> T) -> Result<T, Failure> {
@@ -228,7 +270,7 @@ impl Work<'_> {
     }
 
     /// Keeps why it failed, and hands that on.
-    fn failed(&mut self, id: &str, failure: Failure) -> Failure {
+    fn failed(&mut self, entry: &Entry, failure: Failure) -> Failure {
         let now = self.host.now_ms();
         let state = match &failure {
             Failure::Stopped { .. } => State::Interrupted,
@@ -238,7 +280,7 @@ impl Work<'_> {
         };
         let told = chains::Failure { kind: failure.kind().to_owned(), message: failure.to_string() };
         // Where even that cannot be kept, the first failure is the one to tell.
-        let _ = self.keep(id, |entry| {
+        let _ = self.keep(entry, |entry| {
             entry.state = state;
             entry.failure = Some(told);
             entry.times.ended = Some(now);
@@ -252,19 +294,38 @@ pub(super) fn parent(entry: &Entry) -> Parent<'_> {
     ask::Parent { session: &entry.parent.session, title: entry.parent_name.as_deref() }
 }
 
-/// Follows the export: registers it when it has an id, and stops it when that is asked.
+/// Why a child is not asked to read so many tokens, where it is not: they come to more than half of its wall.
+fn too_large(entry: &Entry, used: u64) -> Option<Failure> {
+    let half = entry.wall / 2;
+    if used <= half || half == 0 {
+        return None;
+    }
+    // Words of the person never give way; decisions do, where the budget says so.
+    let fix = if entry.budget > half {
+        format!(
+            "hand over again with --budget {}, or with --model and a larger window",
+            half.min(entry.wall / 4)
+        )
+    } else {
+        format!("hand over again with --model and a wall of {} tokens or more", used.saturating_mul(2))
+    };
+    Some(Failure::TooLarge { used, wall: entry.wall, fix })
+}
+
+/// Follows the export: registers it when it has an id and when it is written, and stops it when that is asked.
 struct Exporting<'a, 'b> {
     work: &'a mut Work<'b>,
     order: &'a Order,
     generation: u64,
-    id: Option<String>,
-    held: Option<Held>,
+    /// The attempt before, until this one is in its place.
+    again: Option<(Entry, Held)>,
+    begun: Option<(Entry, Option<Held>)>,
 }
 
-impl Follow for Exporting<'_, '_> {
-    fn begun(&mut self, id: &str, dir: &Path) -> io::Result<()> {
+impl Exporting<'_, '_> {
+    fn entry(&self, id: &str, dir: &Path) -> Entry {
         let order = self.order;
-        let entry = Entry {
+        Entry {
             id: id.to_owned(),
             state: State::Exporting,
             parent: order.parent.clone(),
@@ -289,10 +350,47 @@ impl Follow for Exporting<'_, '_> {
             ids_in_use: Vec::new(),
             failure: None,
             rest: serde_json::Map::new(),
-        };
-        self.id = Some(id.to_owned());
-        self.held = self.work.store.hold_export(id)?;
-        self.work.change(|all| all.push(entry)).map_err(io::Error::other)
+        }
+    }
+}
+
+impl Follow for Exporting<'_, '_> {
+    fn begun(&mut self, id: &str, dir: &Path) -> io::Result<()> {
+        let mut entry = self.entry(id, dir);
+        let mut held = None;
+        let before = self.again.take().map(|(before, its)| {
+            (entry.retries, entry.times.began) = (before.retries, before.times.began);
+            if before.id == id {
+                held = Some(its);
+            }
+            before.id
+        });
+        if held.is_none() {
+            held = self.work.store.hold_export(id)?;
+        }
+        self.begun = Some((entry.clone(), held));
+        let replaced = |have: &Entry| Some(&have.id) == before.as_ref();
+        let kept = self.work.change(|all| match all.iter_mut().find(|have| replaced(have)) {
+            Some(have) => *have = entry,
+            None => all.push(entry),
+        });
+        kept.map_err(io::Error::other)
+    }
+
+    fn written(&mut self, done: &Done) -> io::Result<()> {
+        let Some((entry, _)) = &mut self.begun else { return Ok(()) };
+        let (order, generation, now) = (self.order, self.generation, self.work.host.now_ms());
+        let kept = self.work.keep(entry, |entry| {
+            entry.name = order
+                .name
+                .clone()
+                .unwrap_or_else(|| name(done.title.as_deref().unwrap_or_default(), generation));
+            entry.parent_name.clone_from(&done.title);
+            entry.cwd = order.cwd.clone().or_else(|| done.cwd.clone());
+            entry.times.exported = Some(now);
+        });
+        *entry = kept.map_err(io::Error::other)?;
+        Ok(())
     }
 
     fn at(&mut self, share: u64) -> ControlFlow<()> {

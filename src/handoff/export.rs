@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use super::ancestor::Ancestor;
 use super::assemble::{Budget, Group, Material, assemble};
 use super::collect::{Collected, collect};
 use super::copy::copy;
@@ -35,6 +36,8 @@ pub struct Request {
     pub transcript: PathBuf,
     /// Whose it is, where that is known; else the transcript says.
     pub session: Option<SessionId>,
+    /// What it is to be called, where it was begun before.
+    pub id: Option<String>,
     /// Where to; `None`: the usual place.
     pub out: Option<PathBuf>,
     /// Tokens that the must-read parts may come to.
@@ -45,8 +48,8 @@ pub struct Request {
     pub no_copy: bool,
     /// A brief to go with it.
     pub brief: Option<String>,
-    /// Exports of the generations before, from the first on; some may be gone.
-    pub ancestors: Vec<PathBuf>,
+    /// The generations before, from the first on.
+    pub ancestors: Vec<Ancestor>,
     /// Epoch milliseconds.
     pub now_ms: i64,
 }
@@ -106,6 +109,11 @@ pub trait Follow {
         Ok(())
     }
 
+    /// All of it is written, and has its name next. An error ends it.
+    fn written(&mut self, _done: &Done) -> io::Result<()> {
+        Ok(())
+    }
+
     /// This share of the work is done, in thousandths; whether to go on.
     fn at(&mut self, _share: u64) -> ControlFlow<()> {
         ControlFlow::Continue(())
@@ -131,7 +139,10 @@ pub fn export(request: &Request, store: &Store, follow: &mut dyn Follow) -> Resu
 fn write(request: &Request, store: &Store, source: Source, steps: &mut Steps) -> io::Result<Done> {
     let mut redactor =
         if request.redact { Redactor::new().map_err(io::Error::other)? } else { Redactor::default() };
-    let begin = |session: &str| Draft::begin(store, &stem(request.now_ms, session), request.out.as_deref());
+    let begin = |session: &str| {
+        let stem = request.id.clone().unwrap_or_else(|| stem(request.now_ms, session));
+        Draft::begin(store, &stem, request.out.as_deref())
+    };
     let early = request.session.as_ref().map(|session| begin(session.as_str())).transpose()?;
     if let Some(draft) = &early {
         steps.follow.begun(draft.id(), draft.target())?;
@@ -192,8 +203,11 @@ fn write(request: &Request, store: &Store, source: Source, steps: &mut Steps) ->
     let (id, cwd) = (draft.id().to_owned(), found.started_in.as_ref().map(PathBuf::from));
     // Texts without a name are closed before the directory moves.
     drop(collected);
-    let dir = draft.finish(&key)?;
-    Ok(Done { id, dir, session, title, cwd, index, groups, budget, masked: redactor.masked })
+    let dir = draft.target().to_path_buf();
+    let done = Done { id, dir, session, title, cwd, index, groups, budget, masked: redactor.masked };
+    steps.follow.written(&done)?;
+    draft.finish(&key)?;
+    Ok(done)
 }
 
 fn title(found: &Survey, collected: &Collected, redactor: &mut Redactor) -> io::Result<Option<String>> {

@@ -61,8 +61,13 @@ pub enum Failure {
         passed_over: Vec<String>,
     },
     /// The client does not run.
-    #[error("could not start {} in {}: {error}", program.display(), dir.display())]
+    #[error(
+        "could not start {} in {}: {error}; `longhaul handoff retry {id}` goes on once that is mended",
+        program.display(), dir.display()
+    )]
     NotStarted {
+        /// The handoff.
+        id: String,
         /// The client.
         program: PathBuf,
         /// Where.
@@ -83,6 +88,21 @@ pub enum Failure {
         /// How long it had.
         seconds: u64,
     },
+    /// An earlier child that does not end.
+    #[error(
+        "the child session {child} of an earlier run still reads after {seconds} s; end its process {pid}, or give \
+         `longhaul handoff retry {id}` a longer --timeout"
+    )]
+    StillReads {
+        /// The handoff.
+        id: String,
+        /// The child.
+        child: String,
+        /// Its process.
+        pid: u32,
+        /// How long it was waited for.
+        seconds: u64,
+    },
     /// The client ended with an error.
     #[error("the client ended with {}: {said}; `longhaul handoff retry {id}` goes on", ended(*.code))]
     Exit {
@@ -94,8 +114,16 @@ pub enum Failure {
         said: String,
     },
     /// Every id was taken.
-    #[error("the client says that each of {0} new session ids is already in use")]
-    IdInUse(usize),
+    #[error(
+        "the client says that each of {tried} new session ids is already in use; `longhaul handoff retry {id}` tries \
+         others"
+    )]
+    IdInUse {
+        /// The handoff.
+        id: String,
+        /// How many.
+        tried: usize,
+    },
     /// No answer in the schema.
     #[error(
         "the child session {child} gave no answer that can be checked ({what}); `longhaul handoff retry {id}` asks \
@@ -136,9 +164,9 @@ impl Failure {
             Self::TooLarge { .. } => 4,
             Self::NoClient { .. } => 5,
             Self::NotStarted { .. } => 6,
-            Self::TimedOut { .. } => 7,
+            Self::TimedOut { .. } | Self::StillReads { .. } => 7,
             Self::Exit { .. } => 8,
-            Self::IdInUse(_) => 9,
+            Self::IdInUse { .. } => 9,
             Self::Answer { .. } => 10,
             Self::Stopped { signal, .. } => 128_u8.saturating_add(*signal),
             _ => 1,
@@ -157,9 +185,9 @@ impl Failure {
             Self::TooLarge { .. } => "size",
             Self::NoClient { .. } => "client",
             Self::NotStarted { .. } => "start",
-            Self::TimedOut { .. } => "timeout",
+            Self::TimedOut { .. } | Self::StillReads { .. } => "timeout",
             Self::Exit { .. } => "exit",
-            Self::IdInUse(_) => "id",
+            Self::IdInUse { .. } => "id",
             Self::Answer { .. } => "answer",
             Self::Partial { .. } => "partial",
             Self::Stopped { .. } => "stopped",

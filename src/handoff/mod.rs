@@ -7,6 +7,7 @@
 //!
 //! Memory is bounded: 29 bytes a row of the conversation, what a message takes, one message or line at a time.
 
+mod ancestor;
 mod ask;
 mod assemble;
 pub mod branch;

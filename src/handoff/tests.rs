@@ -4,6 +4,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use super::ancestor::Ancestor;
 use super::branch::{self, Link, State, states};
 use super::{Done, Request, export};
 use crate::host::Host;
@@ -194,7 +195,7 @@ fn an_export_holds_its_brief_and_the_words_of_its_ancestors() {
         transcript,
         budget: 1_000_000,
         brief: Some("what is built".into()),
-        ancestors: vec![parent.dir.clone()],
+        ancestors: vec![Ancestor { export: parent.dir.clone(), reader: None }],
         ..Request::default()
     };
     let done = export(&request, &store, &mut ()).unwrap();

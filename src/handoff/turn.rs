@@ -39,13 +39,17 @@ const SAID_MOST: usize = 600;
 pub struct Reader {
     dir: PathBuf,
     parts: Vec<Part>,
+    /// What the parts come to, in tokens.
+    pub tokens: u64,
 }
 
 impl Reader {
     /// The parts of an export, with their codes.
     pub fn open(store: &Store, entry: &Entry) -> Result<Self, Failure> {
-        let damaged = |what: String| Failure::Damaged { directory: entry.directory.clone(), what };
-        let dir = entry.directory.canonicalize().map_err(|error| damaged(error.to_string()))?;
+        // The registry may say anything of where it lies.
+        let usual = store.export_dir(&entry.id).unwrap_or_default();
+        let damaged = |what: String| Failure::Damaged { directory: usual.clone(), what };
+        let dir = usual.canonicalize().map_err(|error| damaged(error.to_string()))?;
         let json = |bytes: std::io::Result<Vec<u8>>, which: &str| -> Result<Value, Failure> {
             let bytes = bytes.map_err(|error| damaged(format!("{which}: {error}")))?;
             serde_json::from_slice(&bytes).map_err(|error| damaged(format!("{which}: {error}")))
@@ -61,7 +65,8 @@ impl Reader {
                 return Err(damaged(format!("{} is gone or changed", part.file)));
             }
         }
-        Ok(Self { dir, parts })
+        let tokens = index["budget"]["used"].as_u64().unwrap_or(0);
+        Ok(Self { dir, parts, tokens })
     }
 
     /// What the child's transcript shows by now, and whether anything was said in it.
@@ -157,7 +162,13 @@ impl Turns<'_, '_> {
         }
         while process.runs() {
             if let Some(failure) = self.over(entry) {
-                return Err(failure);
+                // Not started by this process, and so not ended by it.
+                let (id, child) = (entry.id.clone(), child_of(entry));
+                let seconds = self.timeout_s;
+                return Err(match failure {
+                    Failure::TimedOut { .. } => Failure::StillReads { id, child, pid: *pid, seconds },
+                    stopped => stopped,
+                });
             }
             sleep_ms(EVERY_MS);
         }
@@ -172,15 +183,18 @@ impl Turns<'_, '_> {
             if ran.code == Some(0) || !says_id_is_taken(&ran.stderr) {
                 return Ok((entry, ran));
             }
-            entry = self.work.keep(&entry.id, |entry| {
+            entry = self.work.keep(&entry, |entry| {
                 let taken = entry.child.take();
                 entry.ids_in_use.extend(taken.map(|child| child.session));
             })?;
         }
-        Err(Failure::IdInUse(IDS))
+        Err(Failure::IdInUse { id: entry.id, tried: IDS })
     }
 
     fn try_turn(&mut self, entry: &Entry, verdict: &Verdict) -> Result<(Entry, Ran), Failure> {
+        if let Some(failure) = self.over(entry) {
+            return Err(failure);
+        }
         let program = self.client(entry)?;
         let transcript = self.transcript(entry);
         let resumed = self.reader.prove(transcript.as_deref()).1;
@@ -212,26 +226,34 @@ impl Turns<'_, '_> {
             input: prompt.as_bytes(),
             most: OUTPUT_MOST,
         };
-        let mark = Mark::set(self.work.store, &child);
-        let running = process::start(&started);
-        let mut running =
-            running.map_err(|error| Failure::NotStarted { program, dir: dir.clone(), error })?;
-        let (process, now) = (running.process(), self.work.host.now_ms());
-        let asked = entry.proof.as_ref().map_or(0, |proof| proof.turns) + 1;
-        let entry = self.work.keep(&entry.id, |entry| {
+        let (now, link) = (self.work.host.now_ms(), Link { session: child, ..Link::default() });
+        // Kept before it is there: one that is left alone by a killed longhaul is known by its id.
+        let before = entry.child.clone();
+        let entry = self.work.keep(entry, |entry| {
             entry.state = State::Reading;
             entry.times.asked = Some(now);
-            entry.child = Some(Link {
-                session: child,
-                pid: Some(process.pid),
-                started: process.start,
-                ..Link::default()
-            });
+            entry.child = Some(link);
+        })?;
+        let mark = Mark::set(self.work.store, &child_of(&entry));
+        let mut running = match process::start(&started) {
+            Ok(running) => running,
+            Err(error) => {
+                let id = entry.id.clone();
+                self.work.keep(&entry, |entry| entry.child = before)?;
+                return Err(Failure::NotStarted { id, program, dir, error });
+            }
+        };
+        let process = running.process();
+        let asked = entry.proof.as_ref().map_or(0, |proof| proof.turns) + 1;
+        let entry = self.work.keep(&entry, |entry| {
+            if let Some(child) = &mut entry.child {
+                (child.pid, child.started) = (Some(process.pid), process.start);
+            }
         })?;
         (self.work.tell)(Step::Asked(asked));
         let ran = self.wait(&mut running, &entry);
         drop(mark);
-        let entry = self.work.keep(&entry.id, |entry| {
+        let entry = self.work.keep(&entry, |entry| {
             // It has ended: its number may be another's soon.
             if let Some(child) = &mut entry.child {
                 (child.pid, child.started) = (None, None);
@@ -281,7 +303,7 @@ impl Turns<'_, '_> {
         let (count, marks) = (parts.len(), parts.iter().map(|part| part.codes.len()).sum());
         let shortfalls = verdict.shortfalls.clone();
         let accepted = verdict.accepted();
-        self.work.keep(&entry.id, |entry| {
+        self.work.keep(entry, |entry| {
             let proof = entry.proof.get_or_insert_default();
             proof.turns += 1;
             (proof.accepted, proof.parts, proof.marks, proof.shortfalls) =
@@ -294,7 +316,7 @@ impl Turns<'_, '_> {
         let parts = &self.reader.parts;
         let (count, marks) = (parts.len(), parts.iter().map(|part| part.codes.len()).sum());
         let answer = verdict.answer.clone().unwrap_or_default();
-        self.work.keep(&entry.id, |entry| {
+        self.work.keep(entry, |entry| {
             entry.state = State::Accepted;
             entry.failure = None;
             entry.times.ended = Some(now);
@@ -319,16 +341,19 @@ impl Turns<'_, '_> {
     }
 
     fn client(&mut self, entry: &Entry) -> Result<PathBuf, Failure> {
-        let untrusted: Vec<PathBuf> = entry.cwd.iter().cloned().collect();
+        // Where the session worked, and where this runs: its environment may be that of another project.
+        let host = self.work.host;
+        let here = [host.env_path("CLAUDE_PROJECT_DIR"), host.current_dir()];
+        let untrusted: Vec<PathBuf> = entry.cwd.iter().cloned().chain(here.into_iter().flatten()).collect();
         let mut passed_over = Vec::new();
         let running = Process { pid: entry.parent.pid.unwrap_or(0), start: entry.parent.started.clone() };
         let running = entry.parent.pid.filter(|_| running.runs());
-        let (path, version) = match program::find(self.work.host, running, &untrusted, &mut passed_over) {
+        let (path, version) = match program::find(host, running, &untrusted, &mut passed_over) {
             Found::Is(path, version) => (path, Some(version.to_string())),
             Found::Unknown(path) => (path, None),
             Found::Nothing => return Err(Failure::NoClient { id: entry.id.clone(), passed_over }),
         };
-        self.work.keep(&entry.id, |entry| entry.client_version = version)?;
+        self.work.keep(entry, |entry| entry.client_version = version)?;
         Ok(path)
     }
 
@@ -351,9 +376,13 @@ fn child_of(entry: &Entry) -> String {
 /// What a client that failed has to say.
 fn said(ran: &Ran) -> String {
     let told = Outcome::parse(&ran.stdout).and_then(|outcome| outcome.result).unwrap_or_default();
-    let errors = String::from_utf8_lossy(&ran.stderr);
-    let text = if told.trim().is_empty() { errors.trim() } else { told.trim() };
-    let text = if text.is_empty() { "it said nothing" } else { text };
+    let of = |bytes: &[u8]| {
+        let most = bytes.len().min(4 * SAID_MOST);
+        String::from_utf8_lossy(&bytes[..most]).trim().to_owned()
+    };
+    // What is no result is quoted where there is nothing better.
+    let texts = [told.trim().to_owned(), of(&ran.stderr), of(&ran.stdout)];
+    let text = texts.iter().find(|text| !text.is_empty()).map_or("it said nothing", String::as_str);
     text.chars().take(SAID_MOST).collect()
 }
 

@@ -4,6 +4,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// From now on writing past a limit on file sizes is an error, and not the end.
+pub fn outlive_limits() {
+    #[cfg(unix)]
+    {
+        let unread = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, unread);
+    }
+}
+
 /// Whether an end was asked for.
 #[derive(Debug, Clone, Default)]
 pub struct Stop(Arc<AtomicUsize>);

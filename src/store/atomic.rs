@@ -55,6 +55,24 @@ pub fn replace_as(path: &Path, bytes: &[u8], durable: bool, mode: Option<Permiss
     Ok(())
 }
 
+/// The same, durable, for a file that only who holds its lock writes: by way of this name beside it, which a
+/// killed process may have left and the next one takes.
+pub fn replace_by(path: &Path, temp: &Path, bytes: &[u8]) -> io::Result<()> {
+    check_limit(bytes.len())?;
+    let write = || {
+        let _ = std::fs::remove_file(temp);
+        let mut file = private().write(true).create_new(true).open(temp)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        std::fs::rename(temp, path)
+    };
+    write().inspect_err(|_| drop(std::fs::remove_file(temp)))?;
+    if let Some(dir) = path.parent() {
+        sync_dir(dir);
+    }
+    Ok(())
+}
+
 /// An error where this process may not write as many bytes: the system would end it for trying.
 fn check_limit(bytes: usize) -> io::Result<()> {
     #[cfg(unix)]

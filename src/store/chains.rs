@@ -264,7 +264,8 @@ impl Store {
         let result = change(&mut registry.handoffs);
         if registry.handoffs != before || warning.is_some() {
             let bytes = serde_json::to_vec_pretty(&registry)?;
-            atomic::replace(&self.registry(), &bytes, true)?;
+            let temp = self.dir().join(format!("{}chains.json", atomic::PREFIX));
+            atomic::replace_by(&self.registry(), &temp, &bytes)?;
         }
         Ok((result, warning))
     }

@@ -15,7 +15,7 @@ use crate::cli::{print, print_json};
 use crate::client::session_file;
 use crate::gauge::gather::{Subject, Taken};
 use crate::gauge::wording;
-use crate::handoff::continuation::{Order, Step, Work};
+use crate::handoff::continuation::{Order, Step, Then, Work};
 use crate::handoff::failure::Failure;
 use crate::handoff::origin::Origins;
 use crate::host::stop::Stop;
@@ -95,14 +95,20 @@ pub fn run(args: &GoArgs, host: &Host) -> Result<ExitCode> {
         && let Some(why) = not_due(&taken)
     {
         if args.json {
-            print_json(&json!({ "state": "refused", "error": { "kind": "gate", "message": why } }))?;
+            print_json(
+                &json!({ "state": "refused", "error": { "kind": "gate", "message": why, "code": NOT_DUE } }),
+            )?;
         }
         say(&why);
         return Ok(ExitCode::from(NOT_DUE));
     }
     let order = order(args, host, &store, &subject, &taken)?;
-    let timeout = (!args.prepare && !args.no_wake).then_some(args.timeout);
-    work(host, &store, args.json, |work| work.hand_over(&order, timeout))
+    let then = match (args.prepare, args.no_wake) {
+        (true, _) => Then::Nothing,
+        (_, true) => Then::ReadLater,
+        _ => Then::Read(args.timeout),
+    };
+    work(host, &store, args.json, |work| work.hand_over(&order, then))
 }
 
 /// Takes a handoff up again.

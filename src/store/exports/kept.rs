@@ -94,6 +94,18 @@ impl Store {
         Ok(gone)
     }
 
+    /// Takes away the key of an export that never got its name, so that another may have its id. Whoever asks
+    /// holds it.
+    pub fn forget_begun(&self, id: &str, _held: &Held) -> io::Result<()> {
+        let dir = self.export_dir(id).ok_or_else(|| no_id(id))?;
+        match std::fs::symlink_metadata(dir) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                remove_if_there(&self.dir().join("handoff-keys").join(format!("{id}.json")))
+            }
+            other => other.map(drop),
+        }
+    }
+
     /// Lets go of a handoff that nobody will work on again.
     pub fn release_export(&self, id: &str, held: Held) -> io::Result<()> {
         // While it is held: the next one to come makes a file of its own.
