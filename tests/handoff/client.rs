@@ -22,7 +22,7 @@ fn a_child_that_reads_it_all_is_accepted() {
     assert_eq!((&entry["generation"], &entry["client_version"]), (&json!(2), &json!("2.1.332")));
     assert_eq!(entry["child"]["pid"], Value::Null);
     assert_eq!(desk.calls().len(), 1);
-    assert_eq!(entry["answer"]["next"], "go on with the parser");
+    assert_eq!(entry["outlook"]["next"], "go on with the parser");
 }
 
 #[test]
