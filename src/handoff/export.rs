@@ -18,11 +18,10 @@ use super::source::Source;
 use super::subagents;
 use super::survey::{Survey, survey};
 use crate::base::id::SessionId;
-use crate::base::span::file_stamp;
 use crate::client::projects;
 use crate::client::transcript::words::How;
 use crate::store::Store;
-use crate::store::exports::Draft;
+use crate::store::exports::{Draft, stem};
 
 /// Names of files.
 const FULL: &str = "03-full-transcript.txt";
@@ -50,8 +49,21 @@ pub struct Request {
     pub brief: Option<String>,
     /// The generations before, from the first on.
     pub ancestors: Vec<Ancestor>,
+    /// How much of the transcript counts, in bytes: what was written after that is left out.
+    pub until: Option<u64>,
+    /// Made by longhaul on its own account, of a session that is known; `None`: somebody asked for it.
+    pub automatic: Option<Automatic>,
     /// Epoch milliseconds.
     pub now_ms: i64,
+}
+
+/// What an export is known by that nobody asked for.
+#[derive(Debug, Clone)]
+pub struct Automatic {
+    /// Its id, which the caller has for itself.
+    pub id: String,
+    /// When it was due, epoch milliseconds.
+    pub due_ms: i64,
 }
 
 /// What came about.
@@ -127,7 +139,7 @@ impl Follow for () {}
 pub fn export(request: &Request, store: &Store, follow: &mut dyn Follow) -> Result<Done, Failed> {
     let path = &request.transcript;
     let unread = |error| Failed::Read { path: path.clone(), error };
-    let source = Source::open(path).map_err(unread)?;
+    let source = Source::open(path).map_err(unread)?.up_to(request.until);
     let usual = store.dir().join("handoffs");
     let place = request.out.clone().unwrap_or(usual);
     let mut steps = Steps::of(follow, source.end());
@@ -140,6 +152,9 @@ fn write(request: &Request, store: &Store, source: Source, steps: &mut Steps) ->
     let mut redactor =
         if request.redact { Redactor::new().map_err(io::Error::other)? } else { Redactor::default() };
     let begin = |session: &str| {
+        if let Some(automatic) = &request.automatic {
+            return Draft::begin_as(store, &automatic.id);
+        }
         let stem = request.id.clone().unwrap_or_else(|| stem(request.now_ms, session));
         Draft::begin(store, &stem, request.out.as_deref())
     };
@@ -179,7 +194,7 @@ fn write(request: &Request, store: &Store, source: Source, steps: &mut Steps) ->
     };
     let title = title(&found, &collected, &mut redactor)?;
     let (groups, budget) = assemble(&material, &mut redactor)?;
-    let subagents = subagents::all(&request.transcript, &mut redactor);
+    let subagents = subagents::all(&request.transcript, &mut redactor, &mut || steps.look())?;
     let size = |name: &str| std::fs::metadata(draft.dir().join(name)).map(|meta| meta.len());
     let facts = Facts {
         id: draft.id(),
@@ -199,7 +214,8 @@ fn write(request: &Request, store: &Store, source: Source, steps: &mut Steps) ->
     };
     let index = index(&facts, &mut redactor);
     draft.create(INDEX)?.write_all(&serde_json::to_vec_pretty(&index)?)?;
-    let key = serde_json::to_vec(&key(draft.id(), draft.target(), &groups))?;
+    steps.look()?;
+    let key = serde_json::to_vec(&key(request, &draft, &groups))?;
     let (id, cwd) = (draft.id().to_owned(), found.started_in.as_ref().map(PathBuf::from));
     // Texts without a name are closed before the directory moves.
     drop(collected);
@@ -238,17 +254,16 @@ fn surveyed(mut source: Source, steps: &mut Steps) -> io::Result<(Source, Survey
     }
 }
 
-/// `20261130T173134Z-3f2a9c1e`.
-fn stem(now_ms: i64, session: &str) -> String {
-    let short: String = session.chars().take(8).collect();
-    format!("{}-{short}", file_stamp(now_ms))
-}
-
-/// The codes of every part, in the order in which they are read.
-fn key(id: &str, dir: &Path, groups: &[Group]) -> Value {
+/// The codes of every part, in the order in which they are read, and what is known of one nobody asked for.
+fn key(request: &Request, draft: &Draft, groups: &[Group]) -> Value {
     let parts = groups.iter().flat_map(|group| &group.parts);
     let parts: Vec<Value> = parts.map(|part| json!({ "file": part.file, "codes": part.codes })).collect();
-    json!({ "version": 1, "export": id, "directory": dir, "parts": parts })
+    let mut key = json!({ "version": 1, "export": draft.id(), "directory": draft.target(), "parts": parts });
+    if let Some((automatic, session)) = request.automatic.as_ref().zip(request.session.as_ref()) {
+        key["automatic"] =
+            json!({ "session": session.as_str(), "until": request.until, "due_ms": automatic.due_ms });
+    }
+    key
 }
 
 /// Says what share of the work is done, at most every thousandth of it.
@@ -270,10 +285,16 @@ impl<'a> Steps<'a> {
         let share = (self.before.saturating_add(at)).saturating_mul(1000) / self.all;
         if share > self.said {
             self.said = share;
-            if self.follow.at(share).is_break() {
-                self.stopped = true;
-                return Err(io::ErrorKind::Interrupted.into());
-            }
+            return self.look();
+        }
+        Ok(())
+    }
+
+    /// Whether it is still wanted, where there is no share to name.
+    fn look(&mut self) -> io::Result<()> {
+        if self.follow.at(self.said).is_break() {
+            self.stopped = true;
+            return Err(io::ErrorKind::Interrupted.into());
         }
         Ok(())
     }

@@ -32,7 +32,7 @@ mod subagents;
 mod survey;
 mod turn;
 
-pub use export::{Done, Failed, Follow, Request, export};
+pub use export::{Automatic, Done, Failed, Follow, Request, export};
 
 #[cfg(test)]
 mod tests;

@@ -96,6 +96,14 @@ impl Source {
         Ok(Self(vec![Piece::open(path)?]))
     }
 
+    /// The same without what was written after so many bytes.
+    pub fn up_to(mut self, until: Option<u64>) -> Self {
+        if let Some((last, until)) = self.0.last_mut().zip(until) {
+            last.end = last.end.min(until);
+        }
+        self
+    }
+
     /// Puts a piece before all others.
     pub fn begin_with(&mut self, piece: Piece) {
         self.0.insert(0, piece);

@@ -48,16 +48,24 @@ pub struct Subagent {
     pub answer_clipped: bool,
 }
 
-/// The subagents of a transcript, and how many there are.
-pub fn all(transcript: &Path, redactor: &mut Redactor) -> (Vec<Subagent>, usize) {
+/// The subagents of a transcript, and how many there are. `look` is asked before each whether to go on.
+pub fn all(
+    transcript: &Path,
+    redactor: &mut Redactor,
+    look: &mut dyn FnMut() -> io::Result<()>,
+) -> io::Result<(Vec<Subagent>, usize)> {
     let dir = transcript.with_extension("").join("subagents");
     let mut paths: Vec<PathBuf> = std::fs::read_dir(&dir)
         .map(|entries| entries.flatten().map(|entry| entry.path()).collect())
         .unwrap_or_default();
     paths.retain(|path| path.extension().is_some_and(|ending| ending == "jsonl"));
     paths.sort();
-    let agents = paths.iter().take(AGENTS_MAX).filter_map(|path| one(path, redactor).ok());
-    (agents.collect(), paths.len())
+    let mut agents = Vec::new();
+    for path in paths.iter().take(AGENTS_MAX) {
+        look()?;
+        agents.extend(one(path, redactor));
+    }
+    Ok((agents, paths.len()))
 }
 
 fn one(path: &Path, redactor: &mut Redactor) -> io::Result<Subagent> {

@@ -117,11 +117,27 @@ pub fn append_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.write_all(bytes)
 }
 
+/// What the name of a file goes on with that could not be read; a number follows.
+const ASIDE: &str = ".unreadable-";
+
+/// A file that was set aside under the name of this one, if there is any.
+pub fn aside(path: &Path) -> io::Result<Option<PathBuf>> {
+    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return Ok(None) };
+    let begins = format!("{}{ASIDE}", name.to_string_lossy());
+    for entry in fs_err::read_dir(dir)? {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with(&begins) {
+            return Ok(Some(entry.path()));
+        }
+    }
+    Ok(None)
+}
+
 /// Renames a file that cannot be read out of the way, to the first free `<name>.unreadable-<n>`.
 pub fn set_aside(path: &Path) -> io::Result<PathBuf> {
     for n in 1..1_000 {
         let mut name = path.as_os_str().to_owned();
-        name.push(format!(".unreadable-{n}"));
+        name.push(format!("{ASIDE}{n}"));
         let aside = PathBuf::from(name);
         if !aside.exists() {
             std::fs::rename(path, &aside)?;

@@ -270,6 +270,26 @@ impl Store {
         Ok((result, warning))
     }
 
+    /// Shows the entries while nobody changes them, waiting this long for whoever does, in ms. Nothing is set
+    /// aside: it is an error where the file cannot be read, and as long as one that could not be read lies
+    /// aside, since nobody knows what that one named.
+    pub fn look_at_chains<T>(&self, patience_ms: u64, look: impl FnOnce(&[Entry]) -> T) -> io::Result<T> {
+        let path = self.registry();
+        let _held = hold_for(&self.dir().join("chains.lock"), patience_ms)?;
+        if let Some(aside) = atomic::aside(&path)? {
+            return Err(io::Error::other(format!("{} could not be read once", aside.display())));
+        }
+        let registry: Registry = match files::read_small(&path, MOST) {
+            Ok(bytes) => serde_json::from_slice(&bytes)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(look(&[])),
+            Err(error) => return Err(error),
+        };
+        if registry.version > VERSION {
+            return Err(too_new(&path, registry.version));
+        }
+        Ok(look(&registry.handoffs))
+    }
+
     fn registry(&self) -> PathBuf {
         self.dir().join("chains.json")
     }

@@ -6,11 +6,20 @@ use super::Store;
 use crate::host::files;
 
 /// The configuration.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Where the module draws when the person has a status line of their own.
     pub statusline: Beside,
+    /// What the exports made before compactions may come to on the disk, all together, in bytes: above it the
+    /// oldest go. The last one made always stays. 0: none is made.
+    pub automatic_exports_max_bytes: u64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { statusline: Beside::default(), automatic_exports_max_bytes: 2_000_000_000 }
+    }
 }
 
 /// Where the module draws beside a person's own status line.
@@ -52,6 +61,9 @@ mod tests {
         let write = |text: &str| fs_err::write(store.dir().join("config.json"), text).unwrap();
         write(r#"{ "statusline": "off" }"#);
         assert_eq!(store.config_file().unwrap().statusline, Beside::Off);
+        assert_eq!(store.config_file().unwrap().automatic_exports_max_bytes, 2_000_000_000);
+        write(r#"{ "automatic_exports_max_bytes": 5 }"#);
+        assert_eq!(store.config_file().unwrap().automatic_exports_max_bytes, 5);
         write("{\n \"statuslime\": 1 }");
         let error = store.config_file().unwrap_err();
         assert!(

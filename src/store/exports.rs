@@ -11,6 +11,7 @@ use super::Store;
 use super::atomic::{PREFIX, make_private, private};
 use super::keys::{self, Key};
 use super::lock::{Held, try_hold};
+use crate::base::span::file_stamp;
 
 pub use kept::Gone;
 
@@ -26,6 +27,16 @@ pub struct Draft {
     key: Key,
 }
 
+/// What an export of this session is called that begins now: `20261130T173134Z-3f2a9c1e`.
+pub fn stem(now_ms: i64, session: &str) -> String {
+    format!("{}-{}", file_stamp(now_ms), short(session))
+}
+
+/// What of a session's id stands in the ids of its exports.
+pub(super) fn short(session: &str) -> String {
+    session.chars().take(8).collect()
+}
+
 impl Draft {
     /// Begins an export in the usual place, or in `out`, which must not be there or be empty. The id is the
     /// first free one of `stem`, `stem-2`, …: whoever makes the key file has it.
@@ -35,6 +46,20 @@ impl Draft {
         keys::sweep(&keys, &usual);
         let (id, key) = Key::reserve(&keys, &usual, stem)?;
         let target = out.map_or_else(|| usual.join(&id), Path::to_path_buf);
+        Self::at(id, key, target, out)
+    }
+
+    /// Begins an export in the usual place under an id that nobody else can have: the caller holds the job
+    /// that names it. A key that an earlier attempt left is taken over.
+    pub fn begin_as(store: &Store, id: &str) -> io::Result<Self> {
+        let keys = store.make_dir("handoff-keys")?;
+        let target = store.dir().join("handoffs").join(id);
+        refuse_full(&target)?;
+        let key = Key::take_over(&keys, id)?;
+        Self::at(id.to_owned(), key, target, None)
+    }
+
+    fn at(id: String, key: Key, target: PathBuf, out: Option<&Path>) -> io::Result<Self> {
         let parent = match target.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             Some(parent) => parent.to_path_buf(),
             None => PathBuf::from("."),

@@ -32,13 +32,18 @@ impl Drop for Key {
 }
 
 impl Key {
+    /// The key of an id that the caller alone can have, whatever an earlier attempt left there.
+    pub fn take_over(keys: &Path, id: &str) -> io::Result<Self> {
+        let (file, held) = new(keys)?;
+        let path = keys.join(format!("{id}.json"));
+        file.persist(&path).map_err(|failed| failed.error)?;
+        Ok(Self { path, kept: false, held })
+    }
+
     /// The first free id of `stem`, `stem-2`, …, and its key: free is what has neither a key in `keys` nor an
     /// export in `usual`.
     pub fn reserve(keys: &Path, usual: &Path, stem: &str) -> io::Result<(String, Self)> {
-        // There under its name only once it is locked.
-        let mut file = tempfile::Builder::new().prefix(PREFIX).tempfile_in(keys)?;
-        file.write_all(RESERVED)?;
-        let mut held = try_hold(file.as_file().try_clone()?).ok().and_then(Result::ok);
+        let (mut file, mut held) = new(keys)?;
         for n in 1..=SAME_MAX {
             let id = if n == 1 { stem.to_owned() } else { format!("{stem}-{n}") };
             if usual.join(&id).exists() {
@@ -67,6 +72,14 @@ impl Key {
     pub fn keep(mut self) {
         self.kept = true;
     }
+}
+
+/// A key that is not under its name yet: it is locked before that.
+fn new(keys: &Path) -> io::Result<(tempfile::NamedTempFile, Option<Held>)> {
+    let mut file = tempfile::Builder::new().prefix(PREFIX).tempfile_in(keys)?;
+    file.write_all(RESERVED)?;
+    let held = try_hold(file.as_file().try_clone()?).ok().and_then(Result::ok);
+    Ok((file, held))
 }
 
 /// Takes away keys of exports that were begun by processes that are gone.

@@ -4,9 +4,11 @@
 //! file is replaced whole.
 
 pub mod atomic;
+pub mod automatic;
 pub mod chains;
 pub mod config;
 pub mod exports;
+pub mod jobs;
 mod keys;
 pub mod learned;
 pub mod lock;
