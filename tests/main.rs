@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test that fails here says where.
 #![allow(clippy::disallowed_methods)] // Tests start programs and watch the clock.
 
+mod automatic;
 mod chains;
 mod commands;
 mod damage;

@@ -1,19 +1,17 @@
 //! `longhaul export`: a session written out to be read in full.
 
-use std::io::Write as _;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use serde_json::json;
 
+use super::progress::Progress;
 use super::select::{self, Selector};
 use super::{print, print_json};
 use crate::base::text::clean;
 use crate::base::tokens::short;
-use crate::handoff::{Done, Follow, Request, export};
-use crate::host::clock::Deadline;
-use crate::host::{Host, terminal};
+use crate::handoff::{Done, Request, export};
+use crate::host::Host;
 
 /// Write a session out: what the person said, what was decided, and the whole of it to search in
 #[derive(Debug, clap::Args)]
@@ -45,9 +43,6 @@ pub struct Args {
     #[arg(long)]
     json: bool,
 }
-
-/// A person who waits longer than this is told how far it is, in ms.
-const PATIENCE_MS: u64 = 1_000;
 
 /// Runs the verb.
 pub fn run(args: &Args, host: &Host) -> Result<()> {
@@ -118,33 +113,4 @@ fn told(done: &Done) -> String {
         );
     }
     text
-}
-
-/// How far it is, on a terminal, once it takes long.
-struct Progress {
-    quiet_until: Option<Deadline>,
-    shown: bool,
-}
-
-impl Progress {
-    fn new() -> Self {
-        let quiet_until = terminal::stderr_is_terminal().then(|| Deadline::after_ms(PATIENCE_MS));
-        Self { quiet_until, shown: false }
-    }
-
-    fn end(&self) {
-        if self.shown {
-            let _ = write!(std::io::stderr(), "\r                \r");
-        }
-    }
-}
-
-impl Follow for Progress {
-    fn at(&mut self, share: u64) -> ControlFlow<()> {
-        if share.is_multiple_of(10) && self.quiet_until.is_some_and(Deadline::passed) {
-            let _ = write!(std::io::stderr(), "\rexporting: {:>3} %", share / 10);
-            self.shown = true;
-        }
-        ControlFlow::Continue(())
-    }
 }

@@ -3,7 +3,9 @@
 mod explain;
 mod export;
 mod handoff;
+mod jobs;
 mod page;
+mod progress;
 mod sample;
 mod select;
 pub mod setup;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 
+use super::jobs;
 use crate::base::id::SessionId;
 use crate::client::payload::Payload;
 use crate::client::{projects, session_file};
@@ -62,6 +63,9 @@ impl Selector {
         subject.subtasks = subtasks;
         // Another model or another shell's environment, asked about here, is nothing the session has.
         subject.looks_only = true;
+        if let Some((store, session)) = store.as_ref().zip(subject.session.as_ref()) {
+            jobs::finish(host, store, session);
+        }
         let taken = take(host, store.as_ref(), &subject, BUDGET_MS);
         Ok((subject, taken))
     }
@@ -87,7 +91,11 @@ pub fn place(host: &Host) -> Result<Store> {
 pub fn session(host: &Host, store: Option<&Store>, id: Option<&str>) -> Result<SessionId> {
     let id = id.map_or_else(|| own_session(host), |id| Ok(id.to_owned()))?;
     let subject = of_session(host, store, &id)?;
-    subject.session.ok_or_else(|| anyhow!("could not find session {id}"))
+    let session = subject.session.ok_or_else(|| anyhow!("could not find session {id}"))?;
+    if let Some(store) = store {
+        jobs::finish(host, store, &session);
+    }
+    Ok(session)
 }
 
 /// The session this shell runs in, else the one open in this directory.

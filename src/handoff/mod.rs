@@ -10,6 +10,7 @@
 mod ancestor;
 mod ask;
 mod assemble;
+pub mod automatic;
 pub mod branch;
 pub mod chain;
 mod collect;

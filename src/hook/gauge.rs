@@ -69,7 +69,11 @@ pub(super) fn on_start(call: &Call<'_>) -> Reply {
         ("resume" | "fork", Some(used)) => {
             Reply { message: resuming(call, &taken, used), ..Reply::default() }
         }
-        ("compact", _) => Reply { context: compacted(&taken), ..Reply::default() },
+        ("compact", _) => {
+            let parts = [compacted(&taken), super::handoff::after_compaction(call)];
+            let parts: Vec<String> = parts.into_iter().flatten().collect();
+            Reply { context: (!parts.is_empty()).then(|| parts.join(" ")), ..Reply::default() }
+        }
         _ => Reply::default(),
     }
 }
@@ -119,9 +123,8 @@ pub(super) fn on_batch(call: &Call<'_>) -> Reply {
     speak(call, Moment::Batch, &taken)
 }
 
-pub(super) fn on_compaction(call: &Call<'_>) -> Reply {
-    call.observe(None, BUDGET_MS);
-    Reply::default()
+pub(super) fn on_compaction(call: &Call<'_>) -> Taken {
+    call.observe(None, BUDGET_MS)
 }
 
 pub(super) fn on_end(call: &Call<'_>) -> Reply {

@@ -2,6 +2,7 @@
 //! silence outside.
 
 mod gauge;
+mod handoff;
 
 use std::path::{Path, PathBuf};
 
@@ -47,6 +48,7 @@ pub fn answer(host: &Host, input: &[u8]) -> Option<String> {
     if call.store.as_ref().is_some_and(|store| is_reading(store, &call.session)) {
         return None;
     }
+    let deadline = handoff::deadline(host);
     let kind = event.kind();
     let reply = match kind {
         // A subagent has its own context; the session's gauge says nothing of it.
@@ -54,7 +56,15 @@ pub fn answer(host: &Host, input: &[u8]) -> Option<String> {
         Kind::SessionStart => gauge::on_start(&call),
         Kind::UserPromptSubmit => gauge::on_prompt(&call),
         Kind::PostToolBatch => gauge::on_batch(&call),
-        Kind::PreCompact | Kind::PostCompact => gauge::on_compaction(&call),
+        Kind::PreCompact => {
+            let taken = gauge::on_compaction(&call);
+            handoff::before_compaction(&call, &taken, deadline);
+            Reply::default()
+        }
+        Kind::PostCompact => {
+            gauge::on_compaction(&call);
+            Reply::default()
+        }
         Kind::SessionEnd => gauge::on_end(&call),
         Kind::Other => Reply::default(),
     };
