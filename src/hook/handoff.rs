@@ -1,7 +1,7 @@
 //! The handoff's part in each event: before a compaction the session is exported, and the model hears where.
 
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::Call;
 use crate::base::span::stamp;
@@ -10,12 +10,19 @@ use crate::gauge::gather::Taken;
 use crate::handoff::automatic::{self, Newest, Wanted};
 use crate::handoff::{Failed, Follow};
 use crate::host::Host;
-use crate::host::clock::Deadline;
+use crate::host::clock::{Deadline, sleep_ms};
 
 /// How long the export may take before the compaction goes on without it, in ms. The client ends the hook
-/// after 10 s (hooks.json); the two that are left are for the launcher, for reading the event and measuring the
-/// transcript (up to 0.9 s), and for what follows the last look at the clock. The rest becomes a job.
+/// after 10 s (hooks.json); the two that are left are for the launcher, for reading the event (up to
+/// 0.5 s), and for what follows the last look at the clock. The rest becomes a job.
 const EXPORT_MS: u64 = 8_000;
+
+/// The client writes its rows a moment after it has them. Measured on 2.1.332: at PreCompact the prompt that set the
+/// compaction off, or the last tool's result, was not in the file; within 0.1 s it was, and then nothing came before
+/// the summary but a note of modes. So the file has to have stood still for so long, in ms.
+const SETTLED_MS: u64 = 250;
+/// It is waited for no longer than this, in ms.
+const SETTLING_MAX_MS: u64 = 1_000;
 
 /// When the export before a compaction has to have come to its end.
 pub(super) fn deadline(host: &Host) -> Deadline {
@@ -40,6 +47,10 @@ pub(super) fn before_compaction(call: &Call<'_>, taken: &Taken, deadline: Deadli
     let Some(store) = &call.store else { return };
     let stated = call.event.transcript_path.as_ref().map(PathBuf::from);
     let Some(transcript) = stated.filter(|path| path.is_absolute()) else { return };
+    // Where no client runs, nobody writes.
+    if call.host.has_env("CLAUDE_PID") {
+        settle(&transcript);
+    }
     let now_ms = call.host.now_ms();
     let wanted = Wanted {
         session: &call.session,
@@ -57,6 +68,20 @@ pub(super) fn before_compaction(call: &Call<'_>, taken: &Taken, deadline: Deadli
             );
         }
         Err(error) => store.trace(now_ms, "longhaul-hook", &format!("before a compaction: {error}")),
+    }
+}
+
+/// Waits until what the client still has in hand is in the file.
+fn settle(transcript: &Path) {
+    let length = || std::fs::metadata(transcript).map_or(0, |meta| meta.len());
+    let longest = Deadline::after_ms(SETTLING_MAX_MS);
+    let (mut last, mut quiet) = (length(), Deadline::after_ms(SETTLED_MS));
+    while !quiet.passed() && !longest.passed() {
+        sleep_ms(10);
+        let now = length();
+        if now != last {
+            (last, quiet) = (now, Deadline::after_ms(SETTLED_MS));
+        }
     }
 }
 

@@ -16,6 +16,7 @@ mod branches;
 mod client;
 mod climb;
 mod combos;
+mod compaction;
 mod complete;
 mod export;
 mod generations;
