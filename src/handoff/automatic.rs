@@ -5,6 +5,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::ancestor::Ancestor;
 use super::chain;
 use super::export::{Automatic, Failed, Follow, Request, export};
 use super::origin::Origins;
@@ -45,7 +46,6 @@ pub fn begin(store: &Store, wanted: &Wanted, follow: &mut dyn Follow) -> Result<
     }
     let mut job = Job::new(session, transcript, until, *now_ms);
     job.budget = *budget;
-    job.ancestors = ancestors(store, session, transcript);
     let unwritten = |error| Failed::Write { path: store.dir().to_path_buf(), error };
     let Some(claim) = store.begin_job(job).map_err(unwritten)? else { return Ok(None) };
     finish(store, claim, *now_ms, follow).map(Some)
@@ -70,7 +70,8 @@ pub fn finish(
         return Err(unwritten(io::Error::other(format!("it was begun {TRIES_MAX} times in vain"))));
     };
     claim.begin().map_err(unwritten)?;
-    let Job { transcript, until, budget, ancestors, due_ms, .. } = claim.job.clone();
+    let Job { transcript, until, budget, due_ms, .. } = claim.job.clone();
+    let ancestors = ancestors(store, &session, &transcript);
     let request = Request {
         transcript,
         session: Some(session),
@@ -133,14 +134,14 @@ pub fn newest(store: &Store, session: &SessionId) -> Option<Newest> {
     [job, made].into_iter().flatten().max_by_key(|newest| newest.due_ms)
 }
 
-/// The exports of the generations before a session, from the first on. Where the registry cannot be read there
+/// The generations before a session, from the first on. Where the registry cannot be read there
 /// are none: nobody waits for it here.
-fn ancestors(store: &Store, session: &SessionId, transcript: &Path) -> Vec<PathBuf> {
+fn ancestors(store: &Store, session: &SessionId, transcript: &Path) -> Vec<Ancestor> {
     let known = store.look_at_chains(PATIENCE_MS, <[_]>::to_vec).unwrap_or_default();
     if known.is_empty() {
         return Vec::new();
     }
     let came_from = Origins::read(store).link(store, session, Some(transcript)).came_from;
     let entries = chain::ancestors(&known, session.as_str(), &came_from);
-    entries.into_iter().map(|entry| entry.directory.clone()).collect()
+    entries.into_iter().map(|entry| Ancestor::of(store, entry)).collect()
 }

@@ -41,9 +41,6 @@ pub struct Job {
     pub until: u64,
     /// What the parts may come to, in tokens.
     pub budget: u64,
-    /// Exports of the ancestors, the oldest first.
-    #[serde(default)]
-    pub ancestors: Vec<PathBuf>,
     /// When it was due, epoch milliseconds.
     pub due_ms: i64,
     /// How often work on it was begun and neither done nor stopped.
@@ -63,7 +60,6 @@ impl Job {
             transcript: transcript.to_path_buf(),
             until,
             budget: 0,
-            ancestors: Vec::new(),
             due_ms,
             tries: 0,
             rests_until_ms: 0,
@@ -91,8 +87,7 @@ impl Job {
             _ => {}
         }
         let job: Self = serde_json::from_slice(bytes).map_err(|_| Wrong::Damaged)?;
-        let absolute = job.transcript.is_absolute() && job.ancestors.iter().all(|path| path.is_absolute());
-        if absolute && job.session().is_some() { Ok(job) } else { Err(Wrong::Damaged) }
+        if job.transcript.is_absolute() && job.session().is_some() { Ok(job) } else { Err(Wrong::Damaged) }
     }
 }
 
@@ -313,7 +308,6 @@ mod tests {
             String::new(),
             with("session", "../../x".into()),
             with("transcript", "t.jsonl".into()),
-            with("ancestors", serde_json::json!(["../x"])),
             with("until", "-1".into()),
             with("version", "1".into()),
         ];
