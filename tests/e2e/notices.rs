@@ -113,7 +113,7 @@ fn a_subagent_is_told_nothing() {
     });
     let below = bench.api.of(Kind::Subagent);
     assert_eq!(below.len(), 3);
-    assert!(below.iter().all(|request| !request.text().contains("[longhaul]")));
+    assert!(below.iter().all(|request| !request.text().contains(NOTICE)));
     // The prompt was told once; its batches, and the report's own turn, were not.
     assert_eq!(bench.api.of(Kind::Main).iter().map(notices).sum::<usize>(), 1);
 }
