@@ -12,6 +12,7 @@ use super::atomic::{PREFIX, make_private, private};
 use super::keys::{self, Key};
 use super::lock::{Held, try_hold};
 use crate::base::span::file_stamp;
+use crate::host::clock::{epoch_ms, now_ms};
 
 pub use kept::Gone;
 
@@ -131,12 +132,18 @@ fn lock(dir: &Path) -> Option<Held> {
     try_hold(File::open(dir).ok()?).ok()?.ok()
 }
 
-/// Takes away what a killed process left half written: it has files in it, and nobody holds it.
+/// A directory with nothing in it may only just have been made, and be held in a moment; after this it is not, in
+/// ms.
+const JUST_MADE_MS: i64 = 600_000;
+
+/// Takes away what a killed process left half written: it has files in it or is old, and nobody holds it.
 fn sweep(dir: &Path) {
     let Ok(entries) = std::fs::read_dir(dir) else { return };
     let half = entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
     for path in half.map(|entry| entry.path()) {
-        let begun = std::fs::read_dir(&path).is_ok_and(|mut files| files.next().is_some());
+        let made = std::fs::metadata(&path).and_then(|meta| meta.modified()).map_or(i64::MAX, epoch_ms);
+        let old = made.saturating_add(JUST_MADE_MS) < now_ms();
+        let begun = old || std::fs::read_dir(&path).is_ok_and(|mut files| files.next().is_some());
         if let Some(_held) = Some(&path).filter(|_| begun).and_then(|path| lock(path)) {
             let _ = std::fs::remove_dir_all(&path);
         }
@@ -198,8 +205,14 @@ mod tests {
         let left = store.dir().join("handoffs").join(format!("{PREFIX}left"));
         fs_err::create_dir(&left).unwrap();
         fs_err::write(left.join("03.txt"), "words").unwrap();
+        let (new, old) = (left.with_file_name(".lh-new"), left.with_file_name(".lh-old"));
+        fs_err::create_dir(&new).unwrap();
+        fs_err::create_dir(&old).unwrap();
+        File::open(&old).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
         let other = Draft::begin(&store, "b", None).unwrap();
         assert!(!left.exists() && running.dir().join("01.md").exists());
+        assert!(new.exists() && !old.exists(), "somebody may only just have made it");
+        fs_err::remove_dir(&new).unwrap();
         drop((running, other));
         assert_eq!(names(&store.dir().join("handoffs")), [""; 0]);
     }
