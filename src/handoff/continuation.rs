@@ -2,15 +2,15 @@
 //! that whatever ends this program, `retry` goes on from there.
 
 use std::io;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use super::ancestor::Ancestor;
 use super::ask::{self, Parent};
-use super::export::{self, Done, Follow, Request, export};
+use super::export::{self, Done, Request, export};
+use super::exporting::Exporting;
 use super::failure::Failure;
-use super::name::name;
-use super::turn::{Reader, Turns};
+use super::reader::Reader;
+use super::turn::Turns;
 use crate::base::id::SessionId;
 use crate::host::clock::Deadline;
 use crate::host::stop::Stop;
@@ -257,7 +257,7 @@ impl Work<'_> {
         })
     }
 
-    fn change<T>(&mut self, change: impl FnOnce(&mut Vec<Entry>) -> T) -> Result<T, Failure> {
+    pub(super) fn change<T>(&mut self, change: impl FnOnce(&mut Vec<Entry>) -> T) -> Result<T, Failure> {
         let (result, warning) = self.store.change_chains(change)?;
         self.note(warning);
         Ok(result)
@@ -312,95 +312,12 @@ fn too_large(entry: &Entry, used: u64) -> Option<Failure> {
     Some(Failure::TooLarge { used, wall: entry.wall, fix })
 }
 
-/// Follows the export: registers it when it has an id and when it is written, and stops it when that is asked.
-struct Exporting<'a, 'b> {
-    work: &'a mut Work<'b>,
-    order: &'a Order,
-    generation: u64,
-    /// The attempt before, until this one is in its place.
-    again: Option<(Entry, Held)>,
-    begun: Option<(Entry, Option<Held>)>,
-}
-
-impl Exporting<'_, '_> {
-    fn entry(&self, id: &str, dir: &Path) -> Entry {
-        let order = self.order;
-        Entry {
-            id: id.to_owned(),
-            state: State::Exporting,
-            parent: order.parent.clone(),
-            child: None,
-            generation: self.generation,
-            parent_name: None,
-            name: order.name.clone().unwrap_or_default(),
-            directory: dir.to_path_buf(),
-            transcript: order.transcript.clone(),
-            cwd: order.cwd.clone(),
-            model: order.model.clone(),
-            wall: order.wall,
-            budget: order.budget,
-            brief: order.brief.clone(),
-            redact: order.redact,
-            weight: order.weight.clone(),
-            proof: None,
-            outlook: None,
-            times: chains::Times { began: self.work.host.now_ms(), ..chains::Times::default() },
-            client_version: None,
-            retries: 0,
-            ids_in_use: Vec::new(),
-            failure: None,
-            rest: serde_json::Map::new(),
-        }
-    }
-}
-
-impl Follow for Exporting<'_, '_> {
-    fn begun(&mut self, id: &str, dir: &Path) -> io::Result<()> {
-        let mut entry = self.entry(id, dir);
-        let mut held = None;
-        let before = self.again.take().map(|(before, its)| {
-            (entry.retries, entry.times.began) = (before.retries, before.times.began);
-            if before.id == id {
-                held = Some(its);
-            }
-            before.id
-        });
-        if held.is_none() {
-            held = self.work.store.hold_export(id)?;
-        }
-        self.begun = Some((entry.clone(), held));
-        let replaced = |have: &Entry| Some(&have.id) == before.as_ref();
-        let kept = self.work.change(|all| match all.iter_mut().find(|have| replaced(have)) {
-            Some(have) => *have = entry,
-            None => all.push(entry),
-        });
-        kept.map_err(io::Error::other)
-    }
-
-    fn written(&mut self, done: &Done) -> io::Result<()> {
-        let Some((entry, _)) = &mut self.begun else { return Ok(()) };
-        let (order, generation, now) = (self.order, self.generation, self.work.host.now_ms());
-        let kept = self.work.keep(entry, |entry| {
-            entry.name = order
-                .name
-                .clone()
-                .unwrap_or_else(|| name(done.title.as_deref().unwrap_or_default(), generation));
-            entry.parent_name.clone_from(&done.title);
-            entry.cwd = order.cwd.clone().or_else(|| done.cwd.clone());
-            entry.times.exported = Some(now);
-        });
-        *entry = kept.map_err(io::Error::other)?;
-        Ok(())
-    }
-
-    fn at(&mut self, share: u64) -> ControlFlow<()> {
-        (self.work.tell)(Step::Exporting(share));
-        if self.work.stop.asked().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    }
-}
-
 fn read_brief(path: &Path) -> Result<String, Failure> {
     let unread = |error| Failure::Brief { path: path.to_path_buf(), error };
+    let odd = |what: String| unread(io::Error::new(io::ErrorKind::InvalidData, what));
+    if path.to_str().is_none() {
+        return Err(odd("its name is not UTF-8, which the list of handoffs cannot hold".to_owned()));
+    }
     let bytes = files::read_small(path, BRIEF_MOST).map_err(unread)?;
-    String::from_utf8(bytes).map_err(|error| unread(io::Error::new(io::ErrorKind::InvalidData, error)))
+    String::from_utf8(bytes).map_err(|error| odd(format!("it is not UTF-8: {error}")))
 }

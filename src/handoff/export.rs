@@ -13,11 +13,11 @@ use super::copy::copy;
 use super::index::{Facts, index};
 use super::lineage;
 use super::redact::Redactor;
-use super::render::shown;
 use super::source::Source;
 use super::subagents;
 use super::survey::{Survey, survey};
 use crate::base::id::SessionId;
+use crate::base::text::clean;
 use crate::client::projects;
 use crate::client::transcript::words::How;
 use crate::store::Store;
@@ -234,7 +234,9 @@ fn title(found: &Survey, collected: &Collected, redactor: &mut Redactor) -> io::
         (None, Some(entry)) => collected.texts.of(entry)?.trim_start().chars().take(BEGINNING).collect(),
         (None, None) => return Ok(None),
     };
-    Ok(Some(shown(words, redactor)))
+    // It becomes a name: what no terminal may be shown is left out there, not written out.
+    let words = redactor.apply(words).lines().map(clean).collect::<Vec<_>>().join("\n");
+    Ok(Some(words).filter(|words| !words.trim().is_empty()))
 }
 
 /// Reads it the first time; where it turns out to go on from another transcript, that one's share as well.

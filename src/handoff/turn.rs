@@ -1,22 +1,20 @@
 //! The child's turns: at most two in one run, and after each the proof from its own transcript.
 
-use std::path::{Path, PathBuf};
-
-use serde_json::Value;
+use std::path::PathBuf;
 
 use super::ask;
 use super::continuation::{Step, Work, parent};
 use super::failure::Failure;
-use super::proof::{Part, Proof, Verdict};
+use super::proof::Verdict;
+use super::reader::Reader;
 use crate::base::id::SessionId;
 use crate::base::shell::word;
 use crate::client::headless::{OUTPUT_MOST, Outcome, Turn, own_variables, says_id_is_taken};
 use crate::client::program::{self, Found};
 use crate::client::projects;
-use crate::client::transcript::acts::Acts;
 use crate::host::clock::{Deadline, sleep_ms};
 use crate::host::process::{self, Process, Ran, Running};
-use crate::host::{files, random};
+use crate::host::random;
 use crate::store::Store;
 use crate::store::chains::{Entry, Link, Outlook, State};
 use crate::store::session::Slot;
@@ -29,87 +27,8 @@ const IDS: usize = 3;
 const EVERY_MS: u64 = 50;
 /// How often its transcript is, in ms.
 const TRANSCRIPT_EVERY_MS: u64 = 500;
-/// An index or a key larger than this is not ours, in bytes.
-const INDEX_MOST: u64 = 64 << 20;
 /// What the client said is kept up to here, in characters.
 const SAID_MOST: usize = 600;
-
-/// What is to be read.
-#[derive(Debug)]
-pub struct Reader {
-    dir: PathBuf,
-    parts: Vec<Part>,
-    /// What the parts come to, in tokens.
-    pub tokens: u64,
-}
-
-impl Reader {
-    /// The parts of an export, with their codes.
-    pub fn open(store: &Store, entry: &Entry) -> Result<Self, Failure> {
-        // The registry may say anything of where it lies.
-        let usual = store.export_dir(&entry.id).unwrap_or_default();
-        let damaged = |what: String| Failure::Damaged { directory: usual.clone(), what };
-        let dir = usual.canonicalize().map_err(|error| damaged(error.to_string()))?;
-        let json = |bytes: std::io::Result<Vec<u8>>, which: &str| -> Result<Value, Failure> {
-            let bytes = bytes.map_err(|error| damaged(format!("{which}: {error}")))?;
-            serde_json::from_slice(&bytes).map_err(|error| damaged(format!("{which}: {error}")))
-        };
-        let index = json(files::read_small(&dir.join("04-index.json"), INDEX_MOST), "04-index.json")?;
-        let key = json(store.export_key(&entry.id), "its key")?;
-        let parts = parts(&dir, &index, &key)
-            .ok_or_else(|| damaged("its index and its key do not agree".to_owned()))?;
-        for part in &parts {
-            let bytes = files::read_small(&part.path, INDEX_MOST);
-            let is_it = bytes.is_ok_and(|bytes| blake3::hash(&bytes).to_hex().as_str() == part.blake3);
-            if !is_it {
-                return Err(damaged(format!("{} is gone or changed", part.file)));
-            }
-        }
-        let tokens = index["budget"]["used"].as_u64().unwrap_or(0);
-        Ok(Self { dir, parts, tokens })
-    }
-
-    /// What the child's transcript shows by now, and whether anything was said in it.
-    fn prove(&self, transcript: Option<&Path>) -> (Verdict, bool) {
-        let (mut proof, mut acts) = (Proof::of(&self.parts), Acts::default());
-        if let Some(path) = transcript {
-            // What cannot be read proves nothing.
-            let _ = acts.since(path, &mut |act| proof.act(act));
-        }
-        (proof.verdict().clone(), acts.conversation)
-    }
-}
-
-/// Index and key together, in the order in which the parts are read.
-fn parts(dir: &Path, index: &Value, key: &Value) -> Option<Vec<Part>> {
-    let listed: Vec<&Value> = index["must_read"]
-        .as_array()?
-        .iter()
-        .filter_map(|group| group["parts"].as_array())
-        .flatten()
-        .collect();
-    let keyed = key["parts"].as_array()?;
-    if listed.is_empty() || listed.len() != keyed.len() {
-        return None;
-    }
-    let part = |(listed, keyed): (&&Value, &Value)| {
-        let file = listed["file"].as_str().filter(|file| Some(*file) == keyed["file"].as_str())?;
-        // A name, not a way out of the directory.
-        let plain = Path::new(file).components().count() == 1 && !file.starts_with('.');
-        let codes: Option<Vec<String>> =
-            keyed["codes"].as_array()?.iter().map(|code| code.as_str().map(str::to_owned)).collect();
-        let codes = codes.filter(|codes| !codes.is_empty())?;
-        plain.then_some(())?;
-        Some(Part {
-            file: file.to_owned(),
-            path: dir.join(file),
-            entries: listed["entries"].as_u64()?,
-            codes,
-            blake3: listed["blake3"].as_str()?.to_owned(),
-        })
-    };
-    listed.iter().zip(keyed).map(part).collect()
-}
 
 /// The turns of one run.
 pub struct Turns<'a, 'b> {
@@ -155,7 +74,10 @@ impl Turns<'_, '_> {
 
     /// A child of an earlier run that was killed may still be reading: it is let finish.
     fn outlive(&mut self, entry: &Entry) -> Result<(), Failure> {
-        let Some(Link { pid: Some(pid), started: Some(started), .. }) = &entry.child else { return Ok(()) };
+        let Some(child) = &entry.child else { return Ok(()) };
+        // The mark of that run is void: it is taken away with this one.
+        let _mark = Mark::set(self.work.store, &child.session);
+        let Link { pid: Some(pid), started: Some(started), .. } = child else { return Ok(()) };
         let process = Process { pid: *pid, start: Some(started.clone()) };
         if process.runs() {
             self.work.note(Some(format!("the child of an earlier run still reads (process {pid})")));

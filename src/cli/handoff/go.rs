@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use serde_json::json;
 
 use super::registry::{load, one, resume, say};
-use crate::base::text::clean;
+use crate::base::text::{clean, fit};
 use crate::base::tokens::{percent, short};
 use crate::cli::select::{self, Selector};
 use crate::cli::{print, print_json};
@@ -25,6 +25,8 @@ use crate::store::chains::{Entry, State, Weight};
 
 /// How long a child may take, in seconds, where nobody says.
 const TIMEOUT_S: u64 = 1_800;
+/// Widest name that is taken as it is typed, in cells.
+const NAME_WIDEST: usize = 200;
 /// Exit code of a handoff that is not due.
 const NOT_DUE: u8 = 3;
 
@@ -144,6 +146,9 @@ fn order(args: &GoArgs, host: &Host, store: &Store, subject: &Subject, taken: &T
     else {
         bail!("could not find the session's transcript; `longhaul explain` shows what is known of it");
     };
+    if std::fs::metadata(&transcript).is_ok_and(|meta| meta.len() == 0) {
+        bail!("the transcript {} is empty: there is nothing to hand over", transcript.display());
+    }
     let Some(session) = subject.session.clone() else {
         bail!("could not tell which session that is; name it with --session ID")
     };
@@ -164,15 +169,15 @@ fn order(args: &GoArgs, host: &Host, store: &Store, subject: &Subject, taken: &T
         parent,
         transcript,
         cwd: taken.seen.project.clone().map(PathBuf::from).filter(|dir| dir.is_dir()),
-        model: args.model.clone().or_else(|| reading.model.clone()),
+        // A transcript may name anything, and no program can be given a NUL.
+        model: args.model.clone().or_else(|| reading.model.clone().filter(|model| clean(model) == *model)),
         wall,
         budget: args.budget.unwrap_or(wall / 4),
         brief: args.brief.as_ref().map(absolute),
         name: args
             .name
             .as_deref()
-            .map(clean)
-            .map(|name| name.trim().to_owned())
+            .map(|name| fit(clean(name).trim(), NAME_WIDEST))
             .filter(|name| !name.is_empty()),
         redact: args.redact,
         weight: Some(Weight {
