@@ -2,6 +2,10 @@
 //! failure ends, and what is left after it.
 
 mod client;
+mod disk;
+mod input;
+mod kills;
+mod options;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -105,9 +109,8 @@ impl Desk {
     pub fn is_accepted(&self) -> Value {
         let entry = self.entry();
         assert_eq!((&entry["state"], &entry["failure"]), (&json!("accepted"), &Value::Null), "{entry:#}");
-        assert_eq!(self.names("handoffs"), [entry["id"].as_str().unwrap()]);
+        assert_eq!(self.nothing_is_half_written(), [entry["id"].as_str().unwrap()]);
         self.nothing_runs();
-        self.nothing_is_half_written();
         entry
     }
 
@@ -125,6 +128,21 @@ impl Desk {
         entries[0].clone()
     }
 
+    /// Where the only export lies.
+    pub fn export(&self) -> PathBuf {
+        self.sandbox.state().join("handoffs").join(self.entry()["id"].as_str().unwrap())
+    }
+
+    /// And its key.
+    pub fn key(&self) -> PathBuf {
+        self.sandbox.state().join(format!("handoff-keys/{}.json", self.entry()["id"].as_str().unwrap()))
+    }
+
+    pub fn write_registry(&self, entries: &[Value]) {
+        let registry = json!({ "version": 1, "handoffs": entries });
+        fs_err::write(self.sandbox.state().join("chains.json"), registry.to_string()).unwrap();
+    }
+
     /// What the client was given, call by call.
     pub fn calls(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(self.bin().join("calls.jsonl")).unwrap_or_default();
@@ -140,13 +158,21 @@ impl Desk {
         names
     }
 
-    /// Every key has its export, every export its key and its entry, and no draft lies about.
+    /// Every key has its export, every export its key and its entry, and no draft lies about: the exports.
     #[track_caller]
-    pub fn nothing_is_half_written(&self) {
-        let exports = self.names("handoffs");
+    pub fn nothing_is_half_written(&self) -> Vec<String> {
+        // A directory that nobody came to write in is taken away when it has aged.
+        let empty = |name: &String| {
+            let draft = self.sandbox.state().join("handoffs").join(name);
+            name.starts_with(".lh-") && std::fs::read_dir(draft).is_ok_and(|mut files| files.next().is_none())
+        };
+        let exports: Vec<String> = self.names("handoffs").into_iter().filter(|name| !empty(name)).collect();
         let with = |ending: &str| {
             let names = self.names("handoff-keys").into_iter();
-            names.filter_map(|name| name.strip_suffix(ending).map(str::to_owned)).collect::<Vec<_>>()
+            let mut ids: Vec<_> =
+                names.filter_map(|name| name.strip_suffix(ending).map(str::to_owned)).collect();
+            ids.sort();
+            ids
         };
         assert_eq!(exports, with(".json"));
         let entries = self.entries();
@@ -157,6 +183,7 @@ impl Desk {
         let left = self.names("").into_iter().chain(self.names("gauge"));
         let half = |name: &String| name.starts_with(".lh-") || name.ends_with(".reading");
         assert_eq!(left.filter(half).collect::<Vec<_>>(), [""; 0]);
+        exports
     }
 
     /// No client that was started here is there any more.
