@@ -219,7 +219,7 @@ fn a_registry_that_points_elsewhere_is_not_followed() {
     assert!(!desk.calls()[0]["args"].to_string().contains("elsewhere"));
     assert_eq!(
         desk.run(&["retry", "unheard-of"]).stderr,
-        "longhaul: could not find a handoff unheard-of; `longhaul handoff list` shows them\n"
+        "longhaul: could not find a handoff of that id or session: unheard-of; `longhaul handoff list` shows them all\n"
     );
 }
 
