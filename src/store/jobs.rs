@@ -195,7 +195,10 @@ impl Store {
         let id = self.free_id(&dir, &session, job.due_ms)?;
         let Some(held) = hold_now(&dir.join(lock_file(&id)))? else { return Ok(None) };
         let claim = Claim { dir, id, job, _held: held };
-        claim.write()?;
+        if let Err(error) = claim.write() {
+            claim.done();
+            return Err(error);
+        }
         Ok(Some(claim))
     }
 

@@ -78,6 +78,8 @@ fn the_monitors_hold_nothing_but_known_keys() {
             command.ends_with(r#"sh "${CLAUDE_PLUGIN_ROOT}/hooks/launcher" longhaul-watch"#),
             "{command}"
         );
+        // Else glibc's allocator keeps what an export took, for as long as the session lives.
+        assert!(command.starts_with("exec env MALLOC_TRIM_THRESHOLD_=131072 "), "{command}");
         assert_eq!(monitor["when"], "always");
     }
 }
