@@ -3,6 +3,7 @@
 //!
 //!     bench ours  PROGRAMS FLOOR LAUNCHER WORK    the figures of the project's own targets
 //!     bench peers PROGRAMS FLOOR PEERS WORK       the same payloads through other status lines
+//!     bench compactions PROGRAMS FLOOR WORK       the export before a compaction
 //!     bench handoffs PROGRAMS PEERS WORK          the same transcripts written out by others
 //!     bench export FILE                           `longhaul export` without its compressed copy
 //!     bench peak  COMMAND...                      peak memory of one command, in KiB
@@ -10,6 +11,8 @@
 //! Programs take turns, so that a slower minute of the machine meets all of them.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)] // A benchmark reads the clock, starts programs, and stops at the first surprise.
 
+#[cfg(unix)]
+mod compactions;
 #[cfg(unix)]
 mod handoffs;
 #[cfg(unix)]
@@ -30,11 +33,12 @@ fn main() {
     match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["ours", programs, floor, launcher, work] => ours::run(programs, floor, launcher, work),
         ["peers", programs, floor, peers, work] => peers::run(programs, floor, peers, work),
+        ["compactions", programs, floor, work] => compactions::run(programs, floor, work),
         ["handoffs", programs, peers, work] => handoffs::run(programs, peers, work),
         ["export", transcript] => handoffs::without_copy(transcript),
         ["peak", program, ref arguments @ ..] => println!("{}", timing::peak_here(program, arguments)),
         _ => {
-            eprintln!("usage: bench ours|peers|handoffs|export|peak ... (see benches/run)");
+            eprintln!("usage: bench ours|peers|compactions|handoffs|export|peak ... (see benches/run)");
             std::process::exit(2);
         }
     }

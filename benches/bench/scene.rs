@@ -138,6 +138,7 @@ impl Scene {
             dir: self.project.clone(),
             inputs: vec![input.to_string().into_bytes()],
             grows: None,
+            clears: Vec::new(),
         }
     }
 }

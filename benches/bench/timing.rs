@@ -26,6 +26,8 @@ pub struct Start {
     pub inputs: Vec<Vec<u8>>,
     /// A transcript that gets one more row before each time.
     pub grows: Option<PathBuf>,
+    /// Directories that are taken away before each time.
+    pub clears: Vec<PathBuf>,
 }
 
 impl Start {
@@ -48,6 +50,9 @@ impl Start {
     }
 
     fn run(&self, round: usize) -> (u64, String) {
+        for dir in &self.clears {
+            let _ = std::fs::remove_dir_all(dir);
+        }
         if let Some(transcript) = &self.grows {
             let mut file = File::options().append(true).open(transcript).unwrap();
             file.write_all(row(round).as_bytes()).unwrap();
