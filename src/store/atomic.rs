@@ -4,8 +4,17 @@ use std::fs::Permissions;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use crate::host::clock::{epoch_ms, now_ms};
+
 /// How the names of files that are being written begin.
 pub const PREFIX: &str = ".lh-";
+
+/// Whether nobody is about to write what has such a name: nothing has touched it for ten minutes.
+pub fn is_old(path: &Path) -> bool {
+    const YOUNG_MS: i64 = 600_000;
+    let touched = std::fs::symlink_metadata(path).and_then(|meta| meta.modified());
+    touched.is_ok_and(|at| epoch_ms(at).saturating_add(YOUNG_MS) < now_ms())
+}
 
 /// Makes a directory that only its owner can enter; one that is there is left as it is. Its parents must
 /// be there, or are made with the system's usual mode.

@@ -8,11 +8,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Store;
-use super::atomic::{PREFIX, make_private, private};
+use super::atomic::{PREFIX, is_old, make_private, private};
 use super::keys::{self, Key};
 use super::lock::{Held, try_hold};
 use crate::base::span::file_stamp;
-use crate::host::clock::{epoch_ms, now_ms};
 
 pub use kept::Gone;
 
@@ -132,18 +131,13 @@ fn lock(dir: &Path) -> Option<Held> {
     try_hold(File::open(dir).ok()?).ok()?.ok()
 }
 
-/// A directory with nothing in it may only just have been made, and be held in a moment; after this it is not, in
-/// ms.
-const JUST_MADE_MS: i64 = 600_000;
-
 /// Takes away what a killed process left half written: it has files in it or is old, and nobody holds it.
 fn sweep(dir: &Path) {
     let Ok(entries) = std::fs::read_dir(dir) else { return };
     let half = entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
     for path in half.map(|entry| entry.path()) {
-        let made = std::fs::metadata(&path).and_then(|meta| meta.modified()).map_or(i64::MAX, epoch_ms);
-        let old = made.saturating_add(JUST_MADE_MS) < now_ms();
-        let begun = old || std::fs::read_dir(&path).is_ok_and(|mut files| files.next().is_some());
+        // One with nothing in it may only just have been made, and be held in a moment.
+        let begun = is_old(&path) || std::fs::read_dir(&path).is_ok_and(|mut files| files.next().is_some());
         if let Some(_held) = Some(&path).filter(|_| begun).and_then(|path| lock(path)) {
             let _ = std::fs::remove_dir_all(&path);
         }

@@ -5,7 +5,7 @@ use std::fs::{File, Metadata};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use super::atomic::{PREFIX, replace};
+use super::atomic::{PREFIX, is_old, replace};
 use super::lock::{Held, try_hold};
 use crate::host::files;
 
@@ -82,10 +82,14 @@ fn new(keys: &Path) -> io::Result<(tempfile::NamedTempFile, Option<Held>)> {
     Ok((file, held))
 }
 
-/// Takes away keys of exports that were begun by processes that are gone.
+/// Takes away keys of exports that were begun by processes that are gone, and those that never got a name.
 pub fn sweep(keys: &Path, usual: &Path) {
     let Ok(entries) = std::fs::read_dir(keys) else { return };
     for path in entries.flatten().map(|entry| entry.path()) {
+        let nameless = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX));
+        if nameless && is_old(&path) {
+            let _ = std::fs::remove_file(&path);
+        }
         let id = path.file_stem().filter(|_| path.extension().is_some_and(|ending| ending == "json"));
         if id.is_some_and(|id| !usual.join(id).exists()) && is_left(&path) {
             let _ = std::fs::remove_file(&path);
@@ -136,20 +140,27 @@ mod tests {
         let (keys, usual) = (root.path().join("keys"), root.path().join("exports"));
         fs_err::create_dir_all(&keys).unwrap();
         fs_err::create_dir_all(usual.join("there")).unwrap();
-        for (name, text) in
-            [("left.json", "{}"), ("there.json", "{}"), ("full.json", "{\"version\":1}"), ("other", "{}")]
-        {
+        for (name, text) in [
+            ("left.json", "{}"),
+            ("there.json", "{}"),
+            ("full.json", "{\"version\":1}"),
+            ("other", "{}"),
+            (".lh-old", "{}"),
+            (".lh-new", "{}"),
+        ] {
             fs_err::write(keys.join(name), text).unwrap();
         }
+        let old = fs_err::OpenOptions::new().write(true).open(keys.join(".lh-old")).unwrap();
+        old.into_parts().0.set_modified(std::time::UNIX_EPOCH).unwrap();
         let (_, running) = Key::reserve(&keys, &usual, "running").unwrap();
         let (_, mut done) = Key::reserve(&keys, &usual, "done").unwrap();
         done.fill(b"{\"version\":1}").unwrap();
         sweep(&keys, &usual);
-        let stay = ["done.json", "full.json", "other", "running.json", "there.json"];
+        let stay = [".lh-new", "done.json", "full.json", "other", "running.json", "there.json"];
         assert_eq!(names(&keys), stay);
         done.keep();
         drop(running);
-        assert_eq!(names(&keys), ["done.json", "full.json", "other", "there.json"]);
+        assert_eq!(names(&keys), [".lh-new", "done.json", "full.json", "other", "there.json"]);
     }
 
     #[test]
