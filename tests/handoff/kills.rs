@@ -76,7 +76,9 @@ fn is_finished_after(desk: &Desk, after: Duration, signal: Signal) -> String {
         entry["name"].as_str().map(str::to_owned)
     );
     for name in desk.names("handoff-keys") {
-        assert!(name.starts_with(entry["id"].as_str().unwrap()), "{name}");
+        // A key that has no name yet is taken away when it has aged.
+        let own = name.starts_with(entry["id"].as_str().unwrap()) || name.starts_with(".lh-");
+        assert!(own, "{name}");
     }
     state
 }
@@ -155,9 +157,17 @@ fn two_retries_at_once_are_one() {
     assert_eq!(desk.go(&[]).code, 8);
     let id = desk.entry()["id"].as_str().unwrap().to_owned();
     let both = [desk.start(&["retry", &id]), desk.start(&["retry", &id])];
-    let codes: Vec<i32> = both.into_iter().map(|child| finish_within(child, LONG).code).collect();
-    assert!(codes == [0, 1] || codes == [1, 0], "{codes:?}");
+    are_one(both);
     desk.is_accepted();
+    assert_eq!(desk.calls().len(), 2);
+}
+
+/// One is told that it is busy, or that all is done.
+#[track_caller]
+fn are_one(both: [Child; 2]) {
+    let said = both.map(|child| finish_within(child, LONG));
+    let good = |said: &Said| said.code == 0 || (said.code == 1 && said.stderr.contains("being worked on"));
+    assert!(said.iter().all(good) && said.iter().any(|said| said.code == 0), "{said:?}");
 }
 
 #[test]
@@ -170,9 +180,9 @@ fn two_retries_of_an_export_that_was_ended_are_one() {
     desk.write_registry(&[entry]);
     fs_err::remove_dir_all(desk.sandbox.state().join("handoffs").join(&id)).unwrap();
     let both = [desk.start(&["retry", &id]), desk.start(&["retry", &id])];
-    let codes: Vec<i32> = both.into_iter().map(|child| finish_within(child, LONG).code).collect();
-    assert!(codes == [0, 1] || codes == [1, 0], "{codes:?}");
+    are_one(both);
     desk.is_accepted();
+    assert_eq!(desk.calls().len(), 1);
 }
 
 #[test]
