@@ -11,7 +11,7 @@ use crate::base::id::SessionId;
 use crate::base::shell::word;
 use crate::client::headless::{OUTPUT_MOST, Outcome, Turn, own_variables, says_id_is_taken};
 use crate::client::program::{self, Found};
-use crate::client::projects;
+use crate::client::{projects, session_file};
 use crate::host::clock::{Deadline, sleep_ms};
 use crate::host::process::{self, Process, Ran, Running};
 use crate::host::random;
@@ -77,8 +77,8 @@ impl Turns<'_, '_> {
         let Some(child) = &entry.child else { return Ok(()) };
         // The mark of that run is void: it is taken away with this one.
         let _mark = Mark::set(self.work.store, &child.session);
-        let Link { pid: Some(pid), started: Some(started), .. } = child else { return Ok(()) };
-        let process = Process { pid: *pid, start: Some(started.clone()) };
+        let Some(process) = self.left(entry.state, child) else { return Ok(()) };
+        let pid = process.pid;
         if process.runs() {
             self.work.note(Some(format!("the child of an earlier run still reads (process {pid})")));
         }
@@ -88,13 +88,24 @@ impl Turns<'_, '_> {
                 let (id, child) = (entry.id.clone(), child_of(entry));
                 let seconds = self.timeout_s;
                 return Err(match failure {
-                    Failure::TimedOut { .. } => Failure::StillReads { id, child, pid: *pid, seconds },
+                    Failure::TimedOut { .. } => Failure::StillReads { id, child, pid, seconds },
                     stopped => stopped,
                 });
             }
             sleep_ms(EVERY_MS);
         }
         Ok(())
+    }
+
+    /// The process of a child that may have been left alone: as it was kept or, where the run was killed between
+    /// starting it and keeping that, as the client itself tells.
+    fn left(&self, state: State, child: &Link) -> Option<Process> {
+        if let (Some(pid), start @ Some(_)) = (child.pid, child.started.clone()) {
+            return Some(Process { pid, start });
+        }
+        let session = SessionId::parse(&child.session).filter(|_| state == State::Reading)?;
+        let running = session_file::of_session(self.work.store.config(), &session)?;
+        Some(Process { pid: running.pid?, start: running.proc_start })
     }
 
     fn turn(&mut self, entry: Entry, verdict: &Verdict) -> Result<(Entry, Ran), Failure> {

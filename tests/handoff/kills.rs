@@ -224,6 +224,31 @@ fn a_child_that_outlives_its_longhaul_is_waited_for() {
     assert_eq!(desk.calls().len(), 1);
 }
 
+/// Killed between starting the child and keeping its process: the client's own file says that it runs.
+#[test]
+fn a_child_whose_process_was_not_kept_is_waited_for() {
+    let desk = Desk::new("honest:40");
+    let mut running = desk.start(&["--session", SESSION, "--force"]);
+    wait("the child in the registry", || {
+        desk.entries().first().is_some_and(|entry| entry["child"]["pid"].is_u64())
+    });
+    running.kill().unwrap();
+    running.wait().unwrap();
+    let mut entry = desk.entry();
+    let child = entry["child"].take();
+    entry["child"] = json!({ "session": child["session"] });
+    desk.write_registry(&[entry.clone()]);
+    let sessions = desk.sandbox.config().join("sessions");
+    fs_err::create_dir_all(&sessions).unwrap();
+    let file = json!({ "pid": child["pid"], "sessionId": child["session"], "procStart": child["started"] });
+    fs_err::write(sessions.join(format!("{}.json", child["pid"])), file.to_string()).unwrap();
+    let said = desk.run(&["retry", entry["id"].as_str().unwrap()]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.stderr.contains("the child of an earlier run still reads (process "), "{said:?}");
+    desk.is_accepted();
+    assert_eq!(desk.calls().len(), 1);
+}
+
 #[test]
 fn a_child_that_outlives_its_longhaul_and_hangs_is_named() {
     let desk = Desk::new("hangs honest");
