@@ -10,8 +10,7 @@
 //! Results of calls made side by side come in any order. A file that was read before and has not changed comes
 //! as another `type`, with no content.
 
-use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Seek as _, SeekFrom};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -54,21 +53,29 @@ pub struct Acts {
     open: Vec<(String, Option<Value>)>,
     /// Somebody said something.
     pub conversation: bool,
+    /// Nothing behind so many bytes is read; `None`: everything is.
+    most: Option<u64>,
 }
 
 /// A line longer than this is none of a reading session's, in bytes.
 const LINE_MAX: u64 = 64 << 20;
 
 impl Acts {
+    /// Those in the first bytes of a transcript.
+    pub fn within(bytes: u64) -> Self {
+        Self { most: Some(bytes), ..Self::default() }
+    }
+
     /// What was done since the last look. A line that is not finished is left for the next one.
     pub fn since(&mut self, transcript: &Path, act: &mut dyn FnMut(Act)) -> io::Result<()> {
         let mut file = files::open_regular(transcript)?;
         file.seek(SeekFrom::Start(self.at))?;
-        let mut reader: BufReader<File> = BufReader::with_capacity(64 << 10, file);
+        let left = self.most.map_or(u64::MAX, |most| most.saturating_sub(self.at));
+        let mut reader = BufReader::with_capacity(64 << 10, file.take(left));
         let mut line = Vec::new();
         loop {
             line.clear();
-            let got = io::Read::take(&mut reader, LINE_MAX).read_until(b'\n', &mut line)?;
+            let got = reader.by_ref().take(LINE_MAX).read_until(b'\n', &mut line)?;
             if got == 0 || (line.last() != Some(&b'\n') && (got as u64) < LINE_MAX) {
                 return Ok(());
             }
@@ -184,6 +191,10 @@ mod tests {
         let returned =
             Returned { path: "/e/1".into(), given: "1\tx".into(), content: "x".into(), first: 1, lines: 1 };
         let answered = Act::Answered(r#"{"marks":[]}"#.into());
-        assert_eq!(seen, [Act::Returned(returned), Act::Compacted, answered]);
+        assert_eq!(seen, [Act::Returned(returned.clone()), Act::Compacted, answered]);
+        let mut seen = Vec::new();
+        let until_the_answer = text.find("\"d\"").unwrap() as u64;
+        Acts::within(until_the_answer).since(&path, &mut |act| seen.push(act)).unwrap();
+        assert_eq!(seen, [Act::Returned(returned), Act::Compacted]);
     }
 }
