@@ -246,7 +246,11 @@ fn surveyed(mut source: Source, steps: &mut Steps) -> io::Result<(Source, Survey
     loop {
         let found = survey(&source, &mut |at| steps.at(at))?;
         steps.before += source.end();
-        match found.begins_with.as_deref().and_then(|boundary| lineage::before(&source, boundary)) {
+        let before = match &found.begins_with {
+            Some(boundary) => lineage::before(&source, boundary, &mut || steps.look())?,
+            None => None,
+        };
+        match before {
             Some(piece) if source.pieces().count() < PIECES_MAX => {
                 source.begin_with(piece);
                 steps.all = steps.before.saturating_add(source.end().saturating_mul(3));

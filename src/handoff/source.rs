@@ -1,6 +1,7 @@
 //! What is exported: a transcript and, before it, what of its conversation stands in others (`lineage`). All of
 //! it is read as one text: rows are counted and bytes are placed as if the files stood one behind the other.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -50,7 +51,7 @@ impl Piece {
         Ok(Self { path: path.to_owned(), end, file })
     }
 
-    /// Hands on its lines; `number` is that of the line before, `base` the bytes before it.
+    /// Hands on its lines, until `take` fails; `number` is that of the line before, `base` the bytes before it.
     fn each(
         &self,
         number: &mut u64,
@@ -58,7 +59,14 @@ impl Piece {
         take: &mut impl FnMut(&Numbered) -> io::Result<()>,
     ) -> io::Result<()> {
         let (mut place, mut result) = (Place::default(), Ok(()));
-        let options = Options { end: self.end, limits: LIMITS, squeezed_max: SQUEEZED_MAX, deadline: None };
+        let refused = Cell::new(false);
+        let options = Options {
+            end: self.end,
+            limits: LIMITS,
+            squeezed_max: SQUEEZED_MAX,
+            stop: Some(&refused),
+            ..Options::default()
+        };
         let mut one = |line: Line, span: Span, unfinished: bool| {
             *number += 1;
             let bytes = match line {
@@ -68,11 +76,12 @@ impl Piece {
             if result.is_ok() && bytes.is_none_or(|bytes| !bytes.is_empty()) {
                 let span = Span { at: base + span.at, ..span };
                 result = take(&Numbered { number: *number, bytes, span, unfinished });
+                refused.set(result.is_err());
             }
         };
         lines::read_spans(&self.file, &mut place, options, &mut |line, span| one(line, span, false))?;
         let span = Span { at: place.offset, bytes: self.end.saturating_sub(place.offset) };
-        if span.bytes > 0 && !place.in_given_up {
+        if span.bytes > 0 && !place.in_given_up && !refused.get() {
             if span.bytes > REST_MAX {
                 one(Line::TooLong, span, true);
             } else {

@@ -1,5 +1,6 @@
 //! A file's complete lines from an offset on, in chunks, in bounded memory.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io;
 
@@ -48,9 +49,11 @@ pub struct Span {
 
 /// How a file is read.
 #[derive(Debug, Clone, Copy)]
-pub struct Options {
+pub struct Options<'a> {
     /// Looked at between chunks.
     pub deadline: Option<Deadline>,
+    /// Looked at with it: whoever is handed the lines wants no more of them.
+    pub stop: Option<&'a Cell<bool>>,
     /// Where the reading ends at the latest, so that two of them see the same of a file that grows.
     pub end: u64,
     /// What is kept of long lines.
@@ -59,9 +62,10 @@ pub struct Options {
     pub squeezed_max: usize,
 }
 
-impl Default for Options {
+impl Default for Options<'_> {
     fn default() -> Self {
-        Self { deadline: None, end: u64::MAX, limits: Limits::default(), squeezed_max: SQUEEZED_MAX }
+        let (end, limits) = (u64::MAX, Limits::default());
+        Self { deadline: None, stop: None, end, limits, squeezed_max: SQUEEZED_MAX }
     }
 }
 
@@ -86,7 +90,7 @@ pub fn read_spans(
 ) -> io::Result<bool> {
     let mut buffer = vec![0; LINE_MAX + CHUNK];
     let mut reading = Reading { place: *place, held: 0, long: None, options };
-    let deadline = options.deadline;
+    let over = || options.deadline.is_some_and(Deadline::passed) || options.stop.is_some_and(Cell::get);
     let mut at = place.offset;
     loop {
         let left = usize::try_from(options.end.saturating_sub(at)).unwrap_or(usize::MAX);
@@ -103,7 +107,7 @@ pub fn read_spans(
         at += got as u64;
         let filled = reading.held + got;
         reading.take(&mut buffer[..filled], got, at, line);
-        if reading.place.offset > place.offset && deadline.is_some_and(Deadline::passed) {
+        if reading.place.offset > place.offset && over() {
             *place = Place { seen: reading.place.offset, ..reading.place };
             return Ok(false);
         }
@@ -112,12 +116,12 @@ pub fn read_spans(
     Ok(true)
 }
 
-struct Reading {
+struct Reading<'a> {
     place: Place,
     /// Bytes at the buffer's front that begin a line.
     held: usize,
     long: Option<Long>,
-    options: Options,
+    options: Options<'a>,
 }
 
 struct Long {
@@ -144,7 +148,7 @@ impl Long {
     }
 }
 
-impl Reading {
+impl Reading<'_> {
     /// Deals with a filled buffer, whose last `fresh` bytes are new and end at `at` in the file.
     fn take(&mut self, data: &mut [u8], fresh: usize, at: u64, line: &mut impl FnMut(Line, Span)) {
         let base = at - data.len() as u64;

@@ -1,8 +1,9 @@
 //! Files that grow, are cut, are replaced, and hold lines that no reader wants.
 
+use std::cell::Cell;
 use std::io::{Seek as _, SeekFrom};
 
-use super::super::lines::{self, CHUNK, GIVEN_UP, LINE_MAX, Place};
+use super::super::lines::{self, CHUNK, GIVEN_UP, LINE_MAX, Options, Place};
 use super::*;
 use crate::host::clock::Deadline;
 
@@ -309,4 +310,16 @@ fn a_made_up_session_is_measured_as_it_was_made() {
         assert_eq!((tail.context.unwrap().tokens, tail.whole), (truth.context, false));
         assert!(progress.to_bytes().len() <= 40 * 1024);
     }
+}
+
+#[test]
+fn whoever_wants_no_more_lines_ends_the_reading() {
+    let mut log = Log::new();
+    for _ in 0..8 {
+        log.raw("x".repeat(CHUNK / 2));
+    }
+    let (stop, mut place) = (Cell::new(false), Place::default());
+    let options = Options { stop: Some(&stop), ..Options::default() };
+    let whole = lines::read_spans(&log.file(), &mut place, options, &mut |_, _| stop.set(true)).unwrap();
+    assert!(!whole && place.seen <= CHUNK as u64, "{place:?}");
 }
