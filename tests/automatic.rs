@@ -219,7 +219,7 @@ fn a_list_of_handoffs_that_cannot_be_read_takes_nothing_away() {
     many(&sandbox, 5);
     assert_eq!(exports(&sandbox).len(), 5);
     assert_eq!(text(&sandbox.state(), "chains.json"), "{ broken", "and is left as it is");
-    assert!(trace(&sandbox).contains("no old one was taken away"), "{}", trace(&sandbox));
+    assert!(trace(&sandbox).contains("not all old ones were taken away"), "{}", trace(&sandbox));
 }
 
 #[test]

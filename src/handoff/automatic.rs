@@ -108,7 +108,7 @@ fn is_final(error: &io::Error) -> bool {
 fn tidy(store: &Store, keep: &str, now_ms: i64) {
     let most = store.config_file().map_or(u64::MAX, |config| config.automatic_exports_max_bytes);
     if let Err(error) = store.cap_automatic_exports(keep, most) {
-        store.trace(now_ms, "exports", &format!("no old one was taken away: {error}"));
+        store.trace(now_ms, "exports", &format!("not all old ones were taken away: {error}"));
     }
 }
 

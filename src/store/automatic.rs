@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::Store;
 use super::chains::Entry;
-use super::exports::{Gone, short};
+use super::exports::short;
 use crate::base::id::SessionId;
 
 /// How the ids of automatic exports end; a number may follow.
@@ -78,14 +78,20 @@ impl Store {
     /// Takes away what is too much: of each session all but the last three, and of all together the oldest,
     /// until `most` bytes are left. The one called `keep` stays, and so does every one that a handoff names or
     /// somebody works with. Where it is not known which ones handoffs name, nothing is taken away. Says how many
-    /// went.
+    /// went; an error where one that is too much could not go, all others have gone then.
     pub fn cap_automatic_exports(&self, keep: &str, most: u64) -> io::Result<usize> {
         let all = self.automatic_keys("");
+        let mut failed = None;
         let gone = self.look_at_chains(PATIENCE_MS, |entries| {
             let mut gone = Vec::new();
             let mut remove = |export: &Automatic| {
-                let spared = export.id == keep || is_named(export, entries);
-                let removed = if spared { None } else { self.remove_automatic(export) };
+                if export.id == keep || is_named(export, entries) {
+                    return false;
+                }
+                let removed = self.take_away(&export.id).unwrap_or_else(|error| {
+                    failed.get_or_insert(error);
+                    None
+                });
                 removed.map(|removed| gone.push(removed)).is_some()
             };
             let (mut left, mut newer) = (Vec::new(), HashMap::new());
@@ -108,12 +114,7 @@ impl Store {
             gone
         })?;
         // The files themselves go when nobody waits for the list any more.
-        Ok(gone.len())
-    }
-
-    fn remove_automatic(&self, export: &Automatic) -> Option<Gone> {
-        let held = self.hold_export(&export.id).ok()??;
-        self.remove_export(&export.id, held).ok()
+        failed.map_or(Ok(gone.len()), Err)
     }
 
     /// Whether an export is there. A key without one goes where a removal was ended in the middle; an export that
@@ -122,7 +123,7 @@ impl Store {
         let comes = self.has_job(&export.id);
         let is_there = is_there(export);
         if !comes && !is_there {
-            drop(self.remove_automatic(export));
+            let _ = self.take_away(&export.id);
         }
         is_there
     }
@@ -263,5 +264,15 @@ mod tests {
         let keys = fs_err::read_dir(store.dir().join("handoff-keys")).unwrap();
         let keys: Vec<_> = keys.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         assert_eq!(keys, [format!("{}.json", ids[1])]);
+    }
+    #[test]
+    fn what_cannot_be_taken_away_is_told_and_the_others_go() {
+        let root = tempfile::tempdir().unwrap();
+        let store = store(root.path());
+        let ids: Vec<String> = (1..=5).map(|at| add(&store, "session-a", at, 100)).collect();
+        fs_err::create_dir(store.dir().join(format!("handoff-keys/{}.lock", ids[0]))).unwrap();
+        let error = store.cap_automatic_exports(&ids[4], u64::MAX).unwrap_err();
+        assert!(error.to_string().contains(&ids[0]), "{error}");
+        assert_eq!(there(&store), [&ids[..1], &ids[2..]].concat());
     }
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::automatic::ENDING;
 use super::exports::stem;
-use super::lock::{Held, hold_for, try_hold};
+use super::lock::{Held, hold_for, hold_while_there};
 use super::{Store, atomic};
 use crate::base::id::SessionId;
 use crate::base::span::MINUTE_MS;
@@ -193,7 +193,7 @@ impl Store {
             return Ok(None);
         }
         let id = self.free_id(&dir, &session, job.due_ms)?;
-        let Some(held) = hold_now(&dir.join(lock_file(&id)))? else { return Ok(None) };
+        let Some(held) = hold_while_there(&dir.join(lock_file(&id)), 0)? else { return Ok(None) };
         let claim = Claim { dir, id, job, _held: held };
         if let Err(error) = claim.write() {
             claim.done();
@@ -205,10 +205,11 @@ impl Store {
     /// Claims a job. `None` where it is done, or somebody is at it.
     pub fn claim(&self, id: &str) -> io::Result<Option<Claim>> {
         let dir = self.dir().join(DIR);
-        let Some(held) = hold_now(&dir.join(lock_file(id)))? else { return Ok(None) };
+        let Some(held) = hold_while_there(&dir.join(lock_file(id)), 0)? else { return Ok(None) };
         let bytes = match files::read_small(&dir.join(file(id)), JOB_MAX) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                // While it is held: the next one to come makes a file of its own.
                 let _ = std::fs::remove_file(dir.join(lock_file(id)));
                 return Ok(None);
             }
@@ -229,12 +230,6 @@ impl Store {
         let mut ids = (1..=SAME_MAX).map(|n| if n == 1 { stem.clone() } else { format!("{stem}-{n}") });
         ids.find(is_free).ok_or_else(|| io::Error::other(format!("there are {SAME_MAX} exports {stem}")))
     }
-}
-
-/// The lock of this name, where nobody holds it now.
-fn hold_now(path: &Path) -> io::Result<Option<Held>> {
-    let file = atomic::private().write(true).create(true).truncate(false).open(path)?.into_parts().0;
-    Ok(try_hold(file)?.ok())
 }
 
 #[cfg(test)]

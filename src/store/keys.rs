@@ -111,7 +111,8 @@ fn is_left(path: &Path) -> bool {
     matches!(held, Ok(Ok(_))) && std::fs::symlink_metadata(path).is_ok_and(|now| is_same(&now, &metadata))
 }
 
-fn is_same(one: &Metadata, other: &Metadata) -> bool {
+/// Whether both are of the same file.
+pub(super) fn is_same(one: &Metadata, other: &Metadata) -> bool {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt as _;

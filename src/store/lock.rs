@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 
 use super::atomic;
+use super::keys::is_same;
 use crate::host::clock::{Deadline, sleep_ms};
 
 /// How long a lock is waited for, in ms.
@@ -28,6 +29,25 @@ pub fn try_hold(file: File) -> io::Result<Result<Held, File>> {
         Ok(()) => Ok(Ok(Held(file))),
         Err(TryLockError::WouldBlock) => Ok(Err(file)),
         Err(TryLockError::Error(e)) => Err(e),
+    }
+}
+
+/// Takes the lock of a file that goes with what it guards, waiting this long for whoever holds it, in ms. `None`:
+/// it is held.
+pub fn hold_while_there(path: &Path, patience_ms: u64) -> io::Result<Option<Held>> {
+    let deadline = Deadline::after_ms(patience_ms);
+    loop {
+        let file = atomic::private().write(true).create(true).truncate(false).open(path)?.into_parts().0;
+        let opened = file.metadata()?;
+        if let Ok(held) = try_hold(file)? {
+            // Whoever held it before may have taken it away meanwhile: then there is another, or none.
+            if std::fs::symlink_metadata(path).is_ok_and(|now| is_same(&now, &opened)) {
+                return Ok(Some(held));
+            }
+        } else if deadline.passed() {
+            return Ok(None);
+        }
+        sleep_ms(5);
     }
 }
 

@@ -144,8 +144,7 @@ fn remove(store: &Store, id: &str) -> std::io::Result<Option<Gone>> {
         // No export was ever called so.
         return Ok(Some(Gone::default()));
     }
-    let Some(held) = store.hold_export(id)? else { return Ok(None) };
-    store.remove_export(id, held).map(Some)
+    store.take_away(id)
 }
 
 fn say(args: &Args, host: &Host, outcome: &Outcome) -> Result<()> {

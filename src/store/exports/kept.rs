@@ -2,17 +2,16 @@
 //!
 //! Ids come from the registry, which may hold anything: one that is no plain name never becomes a path.
 
-use std::fs::{File, TryLockError};
+use std::fs::TryLockError;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{lock, private_temp};
 use crate::base::id::is_plain;
-use crate::host::clock::{Deadline, sleep_ms};
 use crate::host::files;
 use crate::store::Store;
 use crate::store::atomic::private;
-use crate::store::lock::{Held, try_hold};
+use crate::store::lock::{Held, hold_while_there};
 
 /// How long a hold is waited for, in ms: somebody may just look whether it is held.
 const PATIENCE_MS: u64 = 200;
@@ -44,20 +43,7 @@ impl Store {
     pub fn hold_export(&self, id: &str) -> io::Result<Option<Held>> {
         let path = self.hold_of(id)?;
         self.make_dir("handoff-keys")?;
-        let deadline = Deadline::after_ms(PATIENCE_MS);
-        loop {
-            let file = private().write(true).create(true).truncate(false).open(&path)?.into_parts().0;
-            let mark = file.try_clone()?;
-            if let Ok(held) = try_hold(file)? {
-                // Whoever held it before may have taken the file away with the export.
-                if is_at(&mark, &path) {
-                    return Ok(Some(held));
-                }
-            } else if deadline.passed() {
-                return Ok(None);
-            }
-            sleep_ms(5);
-        }
+        hold_while_there(&path, PATIENCE_MS)
     }
 
     /// Whether somebody works on the handoff of this id. Writes nothing.
@@ -72,9 +58,15 @@ impl Store {
         self.export_dir(id).map_or(0, |dir| size(&dir))
     }
 
+    /// Takes an export away that nobody works on; `None`: somebody does.
+    pub fn take_away(&self, id: &str) -> io::Result<Option<Gone>> {
+        let Some(held) = self.hold_export(id)? else { return Ok(None) };
+        self.remove_export(id, held).map(Some)
+    }
+
     /// Takes an export away, with its key: first under another name, so that it is never there by half. Only
     /// what lies in the usual place is touched.
-    pub fn remove_export(&self, id: &str, held: Held) -> io::Result<Gone> {
+    fn remove_export(&self, id: &str, held: Held) -> io::Result<Gone> {
         let dir = self.export_dir(id).ok_or_else(|| no_id(id))?;
         let mut gone = Gone::default();
         match std::fs::symlink_metadata(&dir) {
@@ -131,22 +123,6 @@ fn remove_if_there(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether this very file stands at that path.
-fn is_at(file: &File, path: &Path) -> bool {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt as _;
-        let number = |meta: std::fs::Metadata| (meta.dev(), meta.ino());
-        let both = file.metadata().ok().zip(std::fs::symlink_metadata(path).ok());
-        both.is_some_and(|(one, other)| number(one) == number(other))
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = file;
-        path.exists()
-    }
-}
-
 /// Bytes of all files below; links are not followed.
 fn size(dir: &Path) -> u64 {
     let entries = std::fs::read_dir(dir).map(|all| all.flatten().collect::<Vec<_>>()).unwrap_or_default();
@@ -162,7 +138,8 @@ fn size(dir: &Path) -> u64 {
 mod tests {
     use super::super::tests::{names, store};
     use super::super::{Draft, PREFIX};
-    use super::*;
+    use crate::store::lock::try_hold;
+    use std::fs::File;
 
     #[test]
     fn one_process_holds_a_handoff_and_looking_holds_nothing() {
@@ -205,7 +182,9 @@ mod tests {
         fs_err::write(draft.dir().join("more/02.md"), "1234").unwrap();
         draft.finish(b"{}").unwrap();
         let held = store.hold_export("a").unwrap().unwrap();
-        let gone = store.remove_export("a", held).unwrap();
+        assert!(store.take_away("a").unwrap().is_none(), "somebody works on it");
+        drop(held);
+        let gone = store.take_away("a").unwrap().unwrap();
         assert_eq!(gone.bytes, 9);
         let left = names(&store.dir().join("handoffs"));
         assert!(left.iter().all(|name| name.starts_with(PREFIX)), "{left:?}");
@@ -221,11 +200,10 @@ mod tests {
         let store = store(root.path());
         let out = root.path().join("out");
         Draft::begin(&store, "a", Some(&out)).unwrap().finish(b"{}").unwrap();
-        let held = store.hold_export("a").unwrap().unwrap();
-        assert_eq!(store.remove_export("a", held).unwrap().bytes, 0);
+        assert_eq!(store.take_away("a").unwrap().unwrap().bytes, 0);
         assert_eq!((out.exists(), names(&store.dir().join("handoff-keys"))), (true, vec![]));
         for odd in ["", "..", "../out", "a/b", "/", "a\0"] {
-            assert!(store.hold_export(odd).is_err() && !store.export_is_held(odd));
+            assert!(store.take_away(odd).is_err() && !store.export_is_held(odd), "{odd:?}");
             let other = store.hold_export("b").unwrap().unwrap();
             assert!(store.remove_export(odd, other).is_err(), "{odd:?}");
         }
@@ -241,8 +219,7 @@ mod tests {
         fs_err::write(mine.join("x"), "x").unwrap();
         store.make_dir("handoffs").unwrap();
         fs_err::os::unix::fs::symlink(&mine, store.export_dir("a").unwrap()).unwrap();
-        let held = store.hold_export("a").unwrap().unwrap();
-        let error = store.remove_export("a", held).unwrap_err();
+        let error = store.take_away("a").unwrap_err();
         assert!(error.to_string().contains("is no directory"), "{error}");
         assert!(mine.join("x").exists());
     }
