@@ -113,6 +113,20 @@ fn unattended_there_is_no_question() {
     assert!(text.contains("hand off before anything else"), "{text}");
 }
 
+/// A project's settings can move the configuration into the project: hooks look for nothing there.
+#[test]
+fn a_snooze_is_not_kept_where_no_hook_looks() {
+    let sandbox = Sandbox::new();
+    let moved = sandbox.work().join("moved");
+    fs_err::create_dir_all(moved.join("projects/-work")).unwrap();
+    let transcript = sandbox.transcript(&Rows::new().turns(&[145_000]).rows);
+    fs_err::rename(transcript, moved.join(format!("projects/-work/{SESSION}.jsonl"))).unwrap();
+    let sandbox = sandbox.env("CLAUDE_CONFIG_DIR", moved.to_str().unwrap());
+    let said = sandbox.longhaul(&["handoff", "snooze", "--session", SESSION]);
+    assert_eq!((said.code, said.stderr.contains("outside the project")), (1, true), "{said:?}");
+    assert!(!moved.join("longhaul").exists());
+}
+
 #[test]
 fn a_snooze_silences_the_model_and_can_be_taken_back() {
     let sandbox = at(145_000);

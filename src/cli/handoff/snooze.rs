@@ -1,11 +1,10 @@
 //! `longhaul handoff snooze`: whether a session's handoff is offered.
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result};
 
 use crate::cli::{print, select};
 use crate::gauge::notice::State;
 use crate::host::Host;
-use crate::store::Store;
 use crate::store::session::Slot;
 
 /// Offer no handoff again in this session; at critical the person still sees a line
@@ -30,8 +29,7 @@ pub struct Args {
 /// Runs the verb.
 pub fn run(args: &Args, host: &Host) -> Result<()> {
     let Args { session, off, json } = args;
-    let store =
-        Store::locate(host, &[]).ok_or_else(|| anyhow!("could not find the home directory; set HOME"))?;
+    let store = select::place(host)?;
     let id = select::session(host, Some(&store), session.as_deref())?;
     store.prepare().with_context(|| format!("could not make {}", store.dir().display()))?;
     let saved = store.load(&id, Slot::Notice).and_then(|bytes| serde_json::from_slice(&bytes).ok());
