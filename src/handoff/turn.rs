@@ -16,7 +16,7 @@ use crate::host::clock::{Deadline, sleep_ms};
 use crate::host::process::{self, Process, Ran, Running};
 use crate::host::random;
 use crate::store::Store;
-use crate::store::chains::{Entry, Link, Outlook, State};
+use crate::store::chains::{Entry, Link, Outlook, Proof, State};
 use crate::store::session::Slot;
 
 /// Turns of a child in one run.
@@ -232,36 +232,40 @@ impl Turns<'_, '_> {
     }
 
     fn proved(&mut self, entry: &Entry, verdict: &Verdict) -> Result<Entry, Failure> {
-        let parts = &self.reader.parts;
-        let (count, marks) = (parts.len(), parts.iter().map(|part| part.codes.len()).sum());
-        let shortfalls = verdict.shortfalls.clone();
-        let accepted = verdict.accepted();
+        let proof = self.proof(verdict);
         self.work.keep(entry, |entry| {
-            let proof = entry.proof.get_or_insert_default();
-            proof.turns += 1;
-            (proof.accepted, proof.parts, proof.marks, proof.shortfalls) =
-                (accepted, count, marks, shortfalls);
+            let turns = entry.proof.as_ref().map_or(0, |proof| proof.turns) + 1;
+            entry.proof = Some(Proof { turns, ..proof });
         })
     }
 
     fn accept(&mut self, entry: &Entry, verdict: &Verdict) -> Result<Entry, Failure> {
         let now = self.work.host.now_ms();
-        let parts = &self.reader.parts;
-        let (count, marks) = (parts.len(), parts.iter().map(|part| part.codes.len()).sum());
-        let answer = verdict.answer.clone().unwrap_or_default();
+        let (proof, answer) = (self.proof(verdict), verdict.answer.clone().unwrap_or_default());
         self.work.keep(entry, |entry| {
             entry.state = State::Accepted;
             entry.failure = None;
             entry.times.ended = Some(now);
-            let proof = entry.proof.get_or_insert_default();
-            proof.shortfalls = Vec::new();
-            (proof.accepted, proof.parts, proof.marks) = (true, count, marks);
+            let turns = entry.proof.as_ref().map_or(0, |proof| proof.turns);
+            entry.proof = Some(Proof { turns, ..proof });
             entry.outlook = Some(Outlook {
                 open_threads: answer.open_threads,
                 standing_instructions: answer.standing_instructions,
                 next: answer.next,
             });
         })
+    }
+
+    /// As the registry keeps it; the turns are the entry's.
+    fn proof(&self, verdict: &Verdict) -> Proof {
+        let parts = &self.reader.parts;
+        Proof {
+            accepted: verdict.accepted(),
+            parts: parts.len(),
+            marks: parts.iter().map(|part| part.codes.len()).sum(),
+            shortfalls: verdict.shortfalls.clone(),
+            turns: 0,
+        }
     }
 
     fn look(&self, entry: &Entry) -> Verdict {

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, bail};
 use serde_json::json;
 
-use super::registry::{load, one, unknown, unread, warn};
+use super::registry::{Which, load, one, unknown, unread, warn};
 use crate::base::id::is_plain;
 use crate::cli::{print, print_json};
 use crate::host::Host;
@@ -13,18 +13,14 @@ use crate::host::Host;
 #[command(after_help = "Examples:\n  longhaul handoff forget 20261130T173134Z-3f2a9c1e\n  \
                         longhaul handoff forget ID --json")]
 pub struct Args {
-    /// A handoff by its id, or a session that only one handoff is of
-    #[arg(value_name = "ID")]
-    id: String,
-    /// Print the result as JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    which: Which,
 }
 
 /// Runs the verb.
 pub fn run(args: &Args, host: &Host) -> Result<()> {
     let (store, entries) = load(host)?;
-    let entry = one(&entries, &args.id)?;
+    let entry = one(&entries, &args.which.id)?;
     let id = &entry.id;
     let held = if is_plain(id) {
         let held = store.hold_export(id).with_context(|| format!("could not hold handoff {id}"))?;
@@ -50,7 +46,7 @@ pub fn run(args: &Args, host: &Host) -> Result<()> {
         return Err(unknown(id));
     }
     let export = Some(&entry.directory).filter(|dir| dir.is_dir());
-    if args.json {
+    if args.which.json {
         return print_json(&json!({ "forgot": id, "export": export }));
     }
     let stays = export.map_or_else(

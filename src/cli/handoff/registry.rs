@@ -25,6 +25,17 @@ const CANDIDATES: usize = 10;
 const ID_CELLS: usize = 32;
 const NAME_CELLS: usize = 12;
 
+/// Which handoff is meant, and how the answer is given.
+#[derive(Debug, clap::Args)]
+pub struct Which {
+    /// A handoff by its id, or a session that only one handoff is of
+    #[arg(value_name = "ID")]
+    pub id: String,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// The store and all handoffs. A registry that could not be read is named on standard error.
 pub fn load(host: &Host) -> Result<(Store, Vec<Entry>)> {
     let store = select::place(host)?;

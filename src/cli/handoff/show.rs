@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde_json::json;
 
-use super::registry::{is_usable, load, one, resume, state, value};
+use super::registry::{Which, is_usable, load, one, resume, state, value};
 use crate::base::shell::word;
 use crate::base::span::{rough, stamp};
 use crate::base::tokens::short;
@@ -18,19 +18,15 @@ use crate::store::chains::{Entry, Link, State};
 #[command(after_help = "Examples:\n  longhaul handoff show 20261130T173134Z-3f2a9c1e\n  \
                         longhaul handoff show 3f2a9c1e-0000-4000-8000-1234567890ab --json")]
 pub struct Args {
-    /// A handoff by its id, or a session that only one handoff is of
-    #[arg(value_name = "ID")]
-    id: String,
-    /// Print the result as JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    which: Which,
 }
 
 /// Runs the verb.
 pub fn run(args: &Args, host: &Host) -> Result<()> {
     let (store, entries) = load(host)?;
-    let entry = one(&entries, &args.id)?;
-    if args.json {
+    let entry = one(&entries, &args.which.id)?;
+    if args.which.json {
         let mut value = value(&store, entry)?;
         value["go_on"] = json!(ways_on(&store, entry));
         return print_json(&value);
