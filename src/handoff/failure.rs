@@ -13,7 +13,7 @@ pub enum Failure {
     #[error(transparent)]
     Export(#[from] export::Failed),
     /// The brief.
-    #[error("could not read the brief {}: {error}", path.display())]
+    #[error("could not read the brief {}: {error}; put a text there, or hand over anew without it", path.display())]
     Brief {
         /// Which.
         path: PathBuf,
