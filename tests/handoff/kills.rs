@@ -206,17 +206,25 @@ fn twenty_at_once_are_twenty_handoffs() {
     desk.nothing_runs();
 }
 
-/// A killed longhaul leaves its child reading, which is let finish and not asked again.
-#[test]
-fn a_child_that_outlives_its_longhaul_is_waited_for() {
-    let desk = Desk::new("honest:40");
+/// The child of a killed longhaul plays this on, alone.
+#[track_caller]
+fn killed_while_its_child_reads(manner: &str) -> (Desk, Value) {
+    let desk = Desk::new(manner);
     let mut running = desk.start(&["--session", SESSION, "--force"]);
     wait("the child in the registry", || {
         desk.entries().first().is_some_and(|entry| entry["child"]["pid"].is_u64())
     });
     running.kill().unwrap();
     running.wait().unwrap();
-    let id = desk.entry()["id"].as_str().unwrap().to_owned();
+    let entry = desk.entry();
+    (desk, entry)
+}
+
+/// A killed longhaul leaves its child reading, which is let finish and not asked again.
+#[test]
+fn a_child_that_outlives_its_longhaul_is_waited_for() {
+    let (desk, entry) = killed_while_its_child_reads("honest:40");
+    let id = entry["id"].as_str().unwrap().to_owned();
     let said = desk.run(&["retry", &id]);
     assert_eq!(said.code, 0, "{said:?}");
     assert!(said.stderr.contains("the child of an earlier run still reads (process "), "{said:?}");
@@ -227,14 +235,7 @@ fn a_child_that_outlives_its_longhaul_is_waited_for() {
 /// Killed between starting the child and keeping its process: the client's own file says that it runs.
 #[test]
 fn a_child_whose_process_was_not_kept_is_waited_for() {
-    let desk = Desk::new("honest:40");
-    let mut running = desk.start(&["--session", SESSION, "--force"]);
-    wait("the child in the registry", || {
-        desk.entries().first().is_some_and(|entry| entry["child"]["pid"].is_u64())
-    });
-    running.kill().unwrap();
-    running.wait().unwrap();
-    let mut entry = desk.entry();
+    let (desk, mut entry) = killed_while_its_child_reads("honest:40");
     let child = entry["child"].take();
     entry["child"] = json!({ "session": child["session"] });
     desk.write_registry(&[entry.clone()]);
@@ -251,14 +252,7 @@ fn a_child_whose_process_was_not_kept_is_waited_for() {
 
 #[test]
 fn a_child_that_outlives_its_longhaul_and_hangs_is_named() {
-    let desk = Desk::new("hangs honest");
-    let mut running = desk.start(&["--session", SESSION, "--force"]);
-    wait("the child in the registry", || {
-        desk.entries().first().is_some_and(|entry| entry["child"]["pid"].is_u64())
-    });
-    running.kill().unwrap();
-    running.wait().unwrap();
-    let entry = desk.entry();
+    let (desk, entry) = killed_while_its_child_reads("hangs honest");
     let pid = entry["child"]["pid"].as_u64().unwrap();
     let said = desk.run(&["retry", entry["id"].as_str().unwrap(), "--timeout", "1"]);
     assert_eq!(said.code, 7, "{said:?}");
