@@ -1,7 +1,7 @@
 //! What a reading child may do: read files of its export, and answer. Asked before every tool of that turn by a
 //! hook of the turn's own, which outranks whatever the person's settings allow.
 
-use std::path::Path;
+use std::path::{Component, Path};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -34,12 +34,20 @@ pub fn refusal(event: &[u8], only: &Path) -> Option<String> {
             let file = asked.tool_input.as_ref().and_then(|input| input.get("file_path")?.as_str());
             let inside = |file: &str| {
                 let path = Path::new(file);
-                path.is_absolute() && resolved(path) != resolved(only) && lies_in(path, only)
+                is_plain(file, path) && resolved(path) != resolved(only) && lies_in(path, only)
             };
             (!file.is_some_and(inside)).then(only_reading)
         }
         _ => Some(only_reading()),
     }
+}
+
+/// Whether a path says the same to everybody who reads it. `..` does not: the system goes back from where the
+/// links lead, a program that reckons on the text from where the text stands; what an honest reader is told to
+/// read has none.
+fn is_plain(file: &str, path: &Path) -> bool {
+    let back = path.components().any(|part| part == Component::ParentDir);
+    path.is_absolute() && !back && !file.contains(char::is_control)
 }
 
 #[cfg(test)]
@@ -63,14 +71,33 @@ mod tests {
         for file in ["e/1.md", "e/sub/2.md", "e2/3.md", "x"] {
             fs_err::write(root.path().join(file), "").unwrap();
         }
-        for file in ["e/1.md", "e/sub/2.md", "e/none.md", "e2/../e/1.md"] {
+        for file in ["e/1.md", "e/sub/2.md", "e/none.md", "e/./1.md", "e//sub//2.md"] {
             assert!(asked("Read", &at(file), &only), "{file}");
         }
-        for file in ["x", "e", "e2/3.md", "e/../x", "e/sub/../../x"] {
+        for file in ["x", "e", "e/", "e/.", "e2/3.md", "e2/../e/1.md", "e/../x", "e/sub/../../x"] {
             assert!(!asked("Read", &at(file), &only), "{file}");
         }
         for file in ["1.md", "./1.md", "~/e/1.md", "", "/"] {
             assert!(!asked("Read", file, &only), "{file}");
+        }
+    }
+
+    #[test]
+    fn no_way_leads_back_out_through_what_is_no_directory() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |name: &str| root.path().join(name).to_str().unwrap().to_owned();
+        let only = root.path().join("e");
+        fs_err::create_dir(&only).unwrap();
+        for file in ["e/1.md", "x"] {
+            fs_err::write(root.path().join(file), "").unwrap();
+        }
+        // The client reckons `..` on the text, where the system finds nothing to go back from.
+        for file in ["e/none/../../x", "e/1.md/../../x", "e/1.md/..//../x", "e/none/../1.md", "e/a\0/../1.md"]
+        {
+            assert!(!asked("Read", &at(file), &only), "{file}");
+        }
+        for file in ["e/1.md\0", "e/1.md\n"] {
+            assert!(!asked("Read", &at(file), &only), "{file:?}");
         }
     }
 

@@ -12,7 +12,7 @@ pub mod stop;
 pub mod terminal;
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// The environment and the clock, real or given.
 #[derive(Debug, Clone)]
@@ -103,20 +103,55 @@ pub fn lies_in(path: &Path, dir: &Path) -> bool {
     resolved(path).starts_with(resolved(dir))
 }
 
-/// The path with every link in its existing part resolved.
+/// The path with every link in its existing part resolved. A `..` behind that part takes back what stands before
+/// it: so it is once the missing directories are made.
 pub fn resolved(path: &Path) -> PathBuf {
     let mut rest = Vec::new();
     let mut at = path;
     loop {
         if let Ok(real) = at.canonicalize() {
-            return rest.iter().rev().fold(real, |whole, part| whole.join(part));
+            return rest.iter().rev().fold(real, |whole, part| match part {
+                Component::ParentDir => whole.parent().map(Path::to_path_buf).unwrap_or(whole),
+                part => whole.join(part),
+            });
         }
-        match (at.parent(), at.file_name()) {
-            (Some(parent), Some(name)) => {
-                rest.push(name.to_owned());
-                at = parent;
+        let mut parts = at.components();
+        match parts.next_back() {
+            Some(part @ (Component::Normal(_) | Component::ParentDir)) => {
+                rest.push(part);
+                at = parts.as_path();
             }
             _ => return path.to_path_buf(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_way_back_out_of_what_is_not_there_is_followed() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        let at = |name: &str| root.join(name);
+        fs_err::create_dir(at("in")).unwrap();
+        fs_err::write(at("file"), "").unwrap();
+        for path in ["none/../in/a", "none/more/../../in/a", "in/none/../a", "file/../in/a", "in/./a"] {
+            assert_eq!(resolved(&at(path)), at("in/a"), "{path}");
+        }
+        assert!(!lies_in(&at("in/none/../../file"), &at("in")));
+        assert!(lies_in(&at("none/../in/a"), &at("in")));
+        assert_eq!(resolved(Path::new("/none/../../..")), Path::new("/"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_way_back_goes_from_where_a_link_leads() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        fs_err::create_dir_all(root.join("a/b")).unwrap();
+        fs_err::os::unix::fs::symlink(root.join("a/b"), root.join("way")).unwrap();
+        assert_eq!(resolved(&root.join("way/none/../../x")), root.join("a/x"));
     }
 }

@@ -1,6 +1,6 @@
 //! Handoffs with the real client as the child, on made-up parents: the proof, the child's reach, failures.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -185,6 +185,11 @@ require('readline').createInterface({ input: process.stdin }).on('line', line =>
 })
 ";
 
+/// The way from a directory to a file by the root.
+fn back_to(dir: &str, file: &Path) -> String {
+    "/..".repeat(dir.matches('/').count()) + file.to_str().unwrap()
+}
+
 /// Whatever the person's settings allow, the child reaches its export and nothing else.
 #[test]
 fn a_child_reads_its_export_and_reaches_nothing_else() {
@@ -218,6 +223,12 @@ fn a_child_reads_its_export_and_reaches_nothing_else() {
             ("Read", json!({ "file_path": secret })),
             ("Read", json!({ "file_path": format!("{dir}/link.md") })),
             ("Read", json!({ "file_path": format!("{dir}/../../../../.claude.json") })),
+            // The client takes `..` by the text alone: it would read the secret.
+            ("Read", json!({ "file_path": format!("{dir}/none/..{}", back_to(&dir, &secret)) })),
+            (
+                "Read",
+                json!({ "file_path": format!("{dir}/01-user-messages.md/..{}", back_to(&dir, &secret)) }),
+            ),
             ("Glob", json!({ "pattern": "/**" })),
             ("Agent", json!({ "description": "x", "prompt": "x", "subagent_type": "general-purpose" })),
         ];
@@ -230,7 +241,7 @@ fn a_child_reads_its_export_and_reaches_nothing_else() {
     let requests = bench.api.of(Kind::Main);
     let blocks = requests[1].messages().iter().filter_map(|message| message["content"].as_array()).flatten();
     let results: Vec<&Value> = blocks.filter(|block| block["type"] == "tool_result").collect();
-    assert_eq!(results.len(), 9, "{results:#?}");
+    assert_eq!(results.len(), 11, "{results:#?}");
     for result in &results {
         assert_eq!(result["is_error"], true, "{result}");
     }
@@ -240,7 +251,7 @@ fn a_child_reads_its_export_and_reaches_nothing_else() {
             .iter()
             .filter(|result| result.to_string().contains("no other tool and no other place"))
             .count()
-            >= 3,
+            >= 5,
         "{results:#?}"
     );
     assert!(bench.api.requests().iter().all(|request| !request.text().contains("THE-SECRET")));
