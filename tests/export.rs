@@ -549,6 +549,35 @@ fn rows_from_before_marks_are_understood() {
     assert_eq!(export.entries("01-user-messages"), expected);
 }
 
+/// What the client marks as typed is the person's, whatever it begins with.
+#[test]
+fn a_prompt_that_begins_like_a_text_of_the_client_is_kept() {
+    let texts = [
+        "[Request interrupted by user for tool use] stands in the log: why?",
+        "<system-reminder> is shown to me, what is it?",
+        "<longhaul-reading> stands at the top of that session",
+        "<bash-stdout>x</bash-stdout> is what it printed",
+        "<local-command-stdout> too",
+        "<task-notification> came twice",
+        "<command-name>/foo</command-name> must be escaped",
+        "<bash-input>ls</bash-input> must be escaped",
+    ];
+    let mut saga = Saga::new();
+    for text in texts {
+        saga.typed(text).answer("ok");
+        saga.mid_turn(&format!("{text} (again)"), false).answer("ok");
+    }
+    let reminder = json!({ "type": "text", "text": "<system-reminder>no</system-reminder>" });
+    saga.prompt_row(json!([reminder, { "type": "text", "text": "[Request interrupted by user] once more" }]));
+    saga.answer("ok").slash("probe:hello", "and <b>");
+    let (_sandbox, export) = export_of(&saga);
+    let mut expected: Vec<String> =
+        texts.iter().flat_map(|text| [(*text).to_owned(), format!("{text} (again)")]).collect();
+    expected.push("[Request interrupted by user] once more".to_owned());
+    expected.push("/probe:hello and <b>".to_owned());
+    assert_eq!(export.entries("01-user-messages"), expected);
+}
+
 #[test]
 fn a_command_for_the_shell_is_the_persons_and_its_output_is_not() {
     let mut saga = Saga::new();

@@ -122,7 +122,7 @@ impl Words {
         }
         match row.kind {
             Kind::User if row.message.has_result => self.beside_result(row, &mut said),
-            Kind::User if self.is_prompt(row) => said.extend(prompt(row.message.content)),
+            Kind::User if self.is_prompt(row) => said.extend(prompt(row.message.content, is_typed(row))),
             Kind::Assistant => self.remember(row),
             Kind::Attachment => {
                 said.extend(row.attachment.as_ref().filter(|it| is_queued(it)).and_then(queued));
@@ -145,8 +145,8 @@ impl Words {
         let text = message.text.unwrap_or_default().trim_ascii_start();
         // A reminder may stand before the person's words.
         let reminded =
-            text.starts_with(b"<system-reminder>") && content(message.content, How::Prompt).is_some();
-        if is_of_client(text) && !reminded {
+            text.starts_with(b"<system-reminder>") && content(message.content, How::Prompt, false).is_some();
+        if is_of_client(text) && !reminded && !is_typed(row) {
             return false;
         }
         match (row.turn_origin, row.origin, row.prompt_source) {
@@ -225,7 +225,11 @@ impl Words {
 }
 
 fn is_of_client(text: &[u8]) -> bool {
-    OF_CLIENT.iter().any(|mark| text.trim_ascii_start().starts_with(mark))
+    begins_with(text, &OF_CLIENT)
+}
+
+fn begins_with(text: &[u8], marks: &[&[u8]]) -> bool {
+    marks.iter().any(|mark| text.trim_ascii_start().starts_with(mark))
 }
 
 fn plain(raw: &[u8]) -> (String, bool) {
@@ -243,14 +247,31 @@ pub fn is_queued(attachment: &Attachment) -> bool {
 }
 
 fn queued(attachment: &Attachment) -> Option<Said> {
-    content(attachment.prompt, How::MidTurn)
+    let typed = attachment.human || attachment.origin == Some(b"human");
+    content(attachment.prompt, How::MidTurn, typed)
 }
 
-fn content(raw: &[u8], how: How) -> Option<Said> {
+/// Whether the client itself says that somebody typed it. Of what it writes there itself, it never does.
+fn is_typed(row: &Row) -> bool {
+    matches!(row.prompt_source, Some(b"typed" | b"queued"))
+}
+
+/// The words of a prompt. In one that was typed, only reminders beside other words are the client's: it may begin
+/// with whatever the client's own texts begin with.
+fn content(raw: &[u8], how: How, typed: bool) -> Option<Said> {
+    let without = |marks: &[&[u8]]| words(raw, how, |text| begins_with(text, marks));
+    if !typed {
+        return without(&OF_CLIENT);
+    }
+    let beside = without(&[b"<system-reminder>"]).filter(|said| !said.text.trim().is_empty());
+    beside.or_else(|| without(&[]))
+}
+
+fn words(raw: &[u8], how: How, is_left_out: impl Fn(&[u8]) -> bool) -> Option<Said> {
     let mut said = Said::new(how, String::new());
     let mut any = false;
     let _ = each(raw, |block| match block {
-        Block::Text(text) if !is_of_client(text) => {
+        Block::Text(text) if !is_left_out(text) => {
             if any {
                 said.text.push('\n');
             }
@@ -263,13 +284,15 @@ fn content(raw: &[u8], how: How) -> Option<Said> {
     (!said.text.trim().is_empty() || !said.media.is_empty()).then_some(said)
 }
 
-fn prompt(raw: &[u8]) -> Option<Said> {
-    let said = content(raw, How::Prompt)?;
-    if said.text.starts_with("<command-") {
+fn prompt(raw: &[u8], typed: bool) -> Option<Said> {
+    let said = content(raw, How::Prompt, typed)?;
+    // The client's elements are all there is in such a row; a person may speak of one.
+    let is_whole = said.text.trim_end().ends_with('>');
+    if is_whole && said.text.starts_with("<command-") {
         return command(&said.text, true);
     }
     match between(&said.text, "bash-input") {
-        Some(typed) if said.text.starts_with("<bash-input>") => {
+        Some(typed) if is_whole && said.text.starts_with("<bash-input>") => {
             Some(Said::new(How::Shell, format!("!{typed}")))
         }
         _ => Some(said),
