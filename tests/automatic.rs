@@ -1,13 +1,14 @@
 //! Exports that nobody asked for: made before a compaction, through the built programs.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::saga::{Saga, decision};
-use crate::sandbox::{SESSION, Said, Sandbox, finish};
+use crate::sandbox::{SESSION, Said, Sandbox, finish, program_path};
 
 /// A sandbox whose session has this transcript.
 fn sandbox(saga: &Saga) -> Sandbox {
@@ -264,7 +265,7 @@ fn what_fails_is_silent_and_traced() {
     compacts(&none);
     assert!(trace(&none).contains("could not read the transcript"), "{}", trace(&none));
     let fifo = none.root.path().join("fifo");
-    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     for path in [&*fifo, Path::new("/dev/zero"), none.root.path(), Path::new("relative.jsonl")] {
         silent(&none.hook(&none.event("PreCompact", &json!({ "transcript_path": path }))));
     }
@@ -284,10 +285,28 @@ fn what_fails_is_silent_and_traced() {
     compacts(&nowhere);
 }
 
+#[test]
+fn a_limit_on_file_sizes_ends_the_export_and_not_the_hook() {
+    let mut saga = said();
+    saga.typed(&"words without an end ".repeat(20_000));
+    let sandbox = sandbox(&saga);
+    let event = sandbox.event("PreCompact", &json!({ "trigger": "auto" })).to_string();
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", "ulimit -f 100; exec \"$0\"", program_path("longhaul-hook")]);
+    shell.env_clear().env("HOME", sandbox.root.path().join("home")).current_dir(sandbox.work());
+    let mut child =
+        shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(event.as_bytes()).unwrap();
+    silent(&finish(child));
+    assert!(trace(&sandbox).contains("could not write the export"), "{}", trace(&sandbox));
+    assert!(exports(&sandbox).is_empty());
+    assert_eq!(jobs(&sandbox).len(), 1);
+}
+
 /// The watcher beside a client, until `done`; what it said then.
 #[track_caller]
 fn watched(sandbox: &Sandbox, mut done: impl FnMut() -> bool) -> Said {
-    let mut client = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+    let mut client = Command::new("sleep").arg("600").spawn().unwrap();
     let mut command = sandbox.command("longhaul-watch");
     command.env("CLAUDE_PID", client.id().to_string()).stdin(Stdio::null());
     let watcher = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -441,7 +460,7 @@ fn hostile_jobs_harm_nobody() {
     for (id, text) in &bad {
         write_job(&sandbox, id, text);
     }
-    assert!(std::process::Command::new("mkfifo").arg(dir.join("fifo.json")).status().unwrap().success());
+    assert!(Command::new("mkfifo").arg(dir.join("fifo.json")).status().unwrap().success());
     std::os::unix::fs::symlink("/dev/zero", dir.join("zero.json")).unwrap();
     std::os::unix::fs::symlink(dir.join("loop.json"), dir.join("loop.json")).unwrap();
     let good = job(&sandbox, saga.bytes().len() as u64).to_string();

@@ -11,6 +11,7 @@ use super::export::{Automatic, Failed, Follow, Request, export};
 use super::origin::Origins;
 use crate::base::id::SessionId;
 use crate::host::files;
+use crate::host::stop::outlive_limits;
 use crate::store::Store;
 use crate::store::jobs::{Claim, Job};
 
@@ -70,6 +71,8 @@ pub fn finish(
         return Err(unwritten(io::Error::other(format!("it was begun {TRIES_MAX} times in vain"))));
     };
     claim.begin().map_err(unwritten)?;
+    // Neither a hook nor the watcher may end by it.
+    outlive_limits();
     let Job { transcript, until, budget, due_ms, .. } = claim.job.clone();
     let ancestors = ancestors(store, &session, &transcript);
     let request = Request {

@@ -8,8 +8,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub fn outlive_limits() {
     #[cfg(unix)]
     {
-        let unread = Arc::new(std::sync::atomic::AtomicBool::new(false));
-        let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, unread);
+        static ONCE: std::sync::Once = std::sync::Once::new();
+        ONCE.call_once(|| {
+            let unread = Arc::new(std::sync::atomic::AtomicBool::new(false));
+            let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, unread);
+        });
     }
 }
 
