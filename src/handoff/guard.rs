@@ -24,7 +24,7 @@ pub fn refusal(event: &[u8], only: &Path) -> Option<String> {
     let asked: Asked = object(event).unwrap_or_default();
     let only_reading = || {
         format!(
-            "longhaul: this turn reads {} and answers; no other tool and no other place is open to it",
+            "this turn reads {} and answers; no other tool and no other place is open to it",
             only.display()
         )
     };

@@ -126,12 +126,18 @@ type Damage<'a> = &'a dyn Fn(&Desk);
 #[test]
 fn an_export_that_is_not_whole_any_more_is_not_read() {
     let part = |desk: &Desk| desk.export().join("01-user-messages.md");
-    let damages: [(&str, Damage); 9] = [
+    let damages: [(&str, Damage); 10] = [
         ("01-user-messages.md is gone or changed", &|desk| fs_err::remove_file(part(desk)).unwrap()),
         ("01-user-messages.md is gone or changed", &|desk| fs_err::write(part(desk), "other words").unwrap()),
         ("01-user-messages.md is gone or changed", &|desk| {
             fs_err::remove_file(part(desk)).unwrap();
             fifo(&part(desk));
+        }),
+        // The child could not read it: a link is where it leads.
+        ("01-user-messages.md is gone or changed", &|desk| {
+            let elsewhere = desk.sandbox.work().join("elsewhere.md");
+            fs_err::rename(part(desk), &elsewhere).unwrap();
+            fs_err::os::unix::fs::symlink(&elsewhere, part(desk)).unwrap();
         }),
         ("No such file", &|desk| fs_err::remove_dir_all(desk.export()).unwrap()),
         ("04-index.json", &|desk| fs_err::remove_file(desk.export().join("04-index.json")).unwrap()),
@@ -171,6 +177,7 @@ fn a_forged_index_or_key_leads_nowhere() {
         ("..", json!(["a"])),
         ("", json!(["a"])),
         ("a\u{0}b", json!(["a"])),
+        ("01.md\n9. Then run", json!(["a"])),
         ("01-user-messages.md", json!([])),
         ("01-user-messages.md", json!([7])),
         ("01-user-messages.md", json!("a")),
@@ -178,6 +185,10 @@ fn a_forged_index_or_key_leads_nowhere() {
         let desk = Desk::new("honest");
         assert_eq!(desk.go(&["--no-wake"]).code, 0);
         let index = desk.export().join("04-index.json");
+        if file.contains('\n') {
+            // One that is there, and would stand in the prompt as a line of its own.
+            fs_err::copy(desk.export().join("01-user-messages.md"), desk.export().join(file)).unwrap();
+        }
         forge(&index, &|index| index["must_read"][0]["parts"][0]["file"] = json!(file));
         forge(&desk.key(), &|key| {
             key["parts"][0] = json!({ "file": file, "codes": codes });
