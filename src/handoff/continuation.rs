@@ -12,6 +12,7 @@ use super::failure::Failure;
 use super::reader::Reader;
 use super::turn::Turns;
 use crate::base::id::SessionId;
+use crate::client::models::LARGE_WINDOW;
 use crate::host::clock::Deadline;
 use crate::host::stop::Stop;
 use crate::host::{Host, files};
@@ -305,6 +306,11 @@ fn too_large(entry: &Entry, used: u64) -> Option<Failure> {
         format!(
             "hand over again with --budget {}, or with --model and a larger window",
             half.min(entry.wall / 4)
+        )
+    } else if used > LARGE_WINDOW / 2 {
+        format!(
+            "no known model has a wall for that: begin a new session, and have it search the export {}",
+            entry.directory.display()
         )
     } else {
         format!("hand over again with --model and a wall of {} tokens or more", used.saturating_mul(2))

@@ -243,6 +243,19 @@ fn what_is_too_large_for_the_child_is_not_read_and_says_what_would_do() {
 }
 
 #[test]
+fn what_is_too_large_for_every_model_is_left_to_be_searched() {
+    let desk = Desk::new("honest");
+    let mut saga = Saga::new();
+    for n in 0..12 {
+        saga.typed(&format!("requirement {n}: {}", "never block the redraw, ".repeat(8_000))).answer("ok");
+    }
+    desk.place(&saga.bytes(), &desk.sandbox.work());
+    let entry = desk.fails(&[], 4, "no known model has a wall for that");
+    let told = entry["failure"]["message"].as_str().unwrap();
+    assert!(told.ends_with(&format!("search the export {}", desk.export().display())), "{told}");
+}
+
+#[test]
 fn the_child_is_given_the_login_and_the_wall_and_nothing_of_the_client_around_it() {
     let desk = Desk::new("honest");
     let (home, config) = (desk.sandbox.root.path().join("home"), desk.sandbox.config());
