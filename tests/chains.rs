@@ -152,7 +152,9 @@ fn a_chain_is_shown_from_any_member_oldest_first() {
         assert_eq!(of("handoffs", "id"), ["one", "two", "three"], "{member}");
     }
     let text = said(&sandbox, &["chain", B]);
-    let first = format!("{A}  the oldest that is known\n{B}  went on from aaaaaaaa\n");
+    let first = format!(
+        "{A}  the oldest that is known\n{B}  went on from aaaaaaaa\n{C}  has not shown that it read all of bbbbbbbb\n"
+    );
     assert!(text.starts_with(&first), "{text}");
     assert!(text.find("one ").unwrap() < text.find("three ").unwrap(), "{text}");
     refused(&sandbox, &["chain", "dddddddd"], 1, "`longhaul handoff list`");

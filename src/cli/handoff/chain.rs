@@ -13,7 +13,7 @@ use crate::cli::{print, print_json};
 use crate::handoff::chain::{Lineage, lineage};
 use crate::handoff::origin::Origins;
 use crate::host::Host;
-use crate::store::chains::Entry;
+use crate::store::chains::{Entry, State};
 
 /// Show the chain that a session or handoff belongs to, the oldest session first
 #[derive(Debug, clap::Args)]
@@ -25,7 +25,7 @@ pub struct Args {
     id: String,
     /// Print the result as JSON
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 }
 
 /// Runs the verb.
@@ -83,10 +83,19 @@ fn session(entries: &[Entry], id: &str) -> Result<String> {
 
 fn show(page: &mut Page, found: &Lineage, asked: &str) {
     let widest = found.sessions.iter().map(|member| clean(member.session).chars().count()).max();
+    let accepted = |session: &str| {
+        let of = |entry: &&&Entry| entry.child.as_ref().is_some_and(|child| child.session == session);
+        found.handoffs.iter().filter(of).any(|entry| entry.state == State::Accepted)
+    };
     for member in &found.sessions {
         let came = match member.from {
             None => "the oldest that is known".to_owned(),
-            Some(from) if member.handed_over => format!("went on from {}", brief(from)),
+            Some(from) if member.handed_over && accepted(member.session) => {
+                format!("went on from {}", brief(from))
+            }
+            Some(from) if member.handed_over => {
+                format!("has not shown that it read all of {}", brief(from))
+            }
             Some(from) => format!("forked or cleared out of {}", brief(from)),
         };
         let id = format!("{:<1$}  ", clean(member.session), widest.unwrap_or(0));
