@@ -161,6 +161,43 @@ fn a_chain_is_shown_from_any_member_oldest_first() {
     refused(&sandbox, &["chain", "../../x"], 1, "`longhaul handoff list`");
 }
 
+#[test]
+fn a_failure_is_json_for_whoever_asked_for_json() {
+    let sandbox = home(&three());
+    for args in [
+        &["show", "none"][..],
+        &["chain", "none"],
+        &["retry", "none"],
+        &["forget", "none"],
+        &["snooze", "--session", "none"],
+        &["--session", "none"],
+        &["--session", "../../x", "--prepare"],
+    ] {
+        let plain = refused(&sandbox, args, 1, "");
+        let said = sandbox.longhaul(&[&["handoff"], args, &["--json"]].concat());
+        let told: Value = serde_json::from_str(&said.stdout).unwrap();
+        assert_eq!((said.code, &said.stderr), (1, &plain.stderr), "{args:?}");
+        assert_eq!((&told["error"]["kind"], &told["error"]["code"]), (&json!("other"), &json!(1)));
+        let message = format!("longhaul: {}\n", told["error"]["message"].as_str().unwrap());
+        assert_eq!(message, plain.stderr, "{args:?}");
+    }
+    // What went is told beside what did not.
+    fs_err::create_dir(sandbox.state().join("handoff-keys/two.lock")).unwrap();
+    let said = sandbox.longhaul(&["handoff", "prune", "--older-than", "1d", "--json"]);
+    let told: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!((said.code, &told["failed"][0]["id"]), (1, &json!("two")), "{said:?}");
+    assert!(said.stderr.starts_with("longhaul: could not remove 1 of them; two: "), "{said:?}");
+}
+
+#[test]
+fn a_verb_asks_for_no_option_that_it_does_not_take() {
+    let sandbox = home(&three());
+    for args in [&["snooze"][..], &["--prepare"]] {
+        let said = refused(&sandbox, args, 1, "name one with --session ID");
+        assert!(!said.stderr.contains("--transcript") && !said.stderr.contains("--payload"), "{said:?}");
+    }
+}
+
 /// What hooks see of processes, and what rows say, is followed without a handoff.
 #[cfg(target_os = "linux")]
 #[test]

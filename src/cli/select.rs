@@ -115,8 +115,8 @@ fn own_session(host: &Host) -> Result<String> {
             )
         }
         _ => bail!(
-            "this shell runs in no session and none is open in this directory; name one with --session ID (as \
-             /status shows it), --transcript FILE or --payload FILE"
+            "this shell runs in no session and none is open in this directory; name one with --session ID, which \
+             /status shows"
         ),
     }
 }

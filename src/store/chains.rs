@@ -122,7 +122,8 @@ impl Store {
         };
         let aside = atomic::set_aside(&path)?;
         let warning = format!(
-            "the list of handoffs {} could not be read ({why}); it is kept as {}, and a new one begins",
+            "the list of handoffs {} could not be read ({why}); it is kept as {}, and a new one begins. As long as \
+             it lies there, no automatic export is taken away for another: nobody knows which ones it names",
             path.display(),
             aside.display()
         );

@@ -14,7 +14,7 @@ use crate::host::Host;
                         longhaul handoff forget ID --json")]
 pub struct Args {
     #[command(flatten)]
-    which: Which,
+    pub(super) which: Which,
 }
 
 /// Runs the verb.
@@ -51,7 +51,12 @@ pub fn run(args: &Args, host: &Host) -> Result<()> {
     }
     let stays = export.map_or_else(
         || "Its export is gone already; the transcripts of its sessions stay.".to_owned(),
-        |dir| format!("Its export stays in {}, and so do the transcripts of its sessions.", dir.display()),
+        |dir| {
+            format!(
+                "Its export stays in {} until you remove it, and so do the transcripts of its sessions.",
+                dir.display()
+            )
+        },
     );
     print(&crate::base::text::clean(&format!("Forgot {id}. {stays}")))?;
     print("\n")

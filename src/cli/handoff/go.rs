@@ -67,7 +67,7 @@ pub struct GoArgs {
     no_wake: bool,
     /// Print the result as JSON
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 }
 
 /// Go on with a handoff where it ended
@@ -84,7 +84,7 @@ pub struct RetryArgs {
     timeout: u64,
     /// Print the result as JSON
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 }
 
 /// Hands a session over.

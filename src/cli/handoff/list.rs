@@ -17,7 +17,7 @@ use crate::store::chains::Entry;
 pub struct Args {
     /// Print the result as JSON
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 }
 
 /// Runs the verb.

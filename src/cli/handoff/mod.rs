@@ -13,7 +13,9 @@ mod snooze;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use serde_json::json;
 
+use crate::cli::print_json;
 use crate::host::Host;
 
 /// Go on in a fresh session that has provably read this one in full
@@ -51,18 +53,43 @@ enum Verb {
     Guard(guard::Args),
 }
 
-/// Runs the verb.
+/// Runs the verb. Who asked for JSON gets it of a failure, too.
 pub fn run(args: &Args, host: &Host) -> Result<ExitCode> {
+    let done = run_verb(args, host);
+    if let (Err(error), true) = (&done, args.json()) {
+        let message = format!("{error:#}");
+        print_json(&json!({ "error": { "kind": "other", "message": message, "code": 1 } }))?;
+    }
+    done
+}
+
+impl Args {
+    fn json(&self) -> bool {
+        match &self.verb {
+            None => self.go.json,
+            Some(Verb::List(args)) => args.json,
+            Some(Verb::Chain(args)) => args.json,
+            Some(Verb::Show(args)) => args.which.json,
+            Some(Verb::Retry(args)) => args.json,
+            Some(Verb::Snooze(args)) => args.json,
+            Some(Verb::Forget(args)) => args.which.json,
+            Some(Verb::Prune(args)) => args.json,
+            Some(Verb::Guard(_)) => false,
+        }
+    }
+}
+
+fn run_verb(args: &Args, host: &Host) -> Result<ExitCode> {
     match &args.verb {
         None => return go::run(&args.go, host),
         Some(Verb::Retry(args)) => return go::retry(args, host),
         Some(Verb::Guard(args)) => return Ok(guard::run(args)),
+        Some(Verb::Prune(args)) => return prune::run(args, host),
         Some(Verb::List(args)) => list::run(args, host)?,
         Some(Verb::Chain(args)) => chain::run(args, host)?,
         Some(Verb::Show(args)) => show::run(args, host)?,
         Some(Verb::Snooze(args)) => snooze::run(args, host)?,
         Some(Verb::Forget(args)) => forget::run(args, host)?,
-        Some(Verb::Prune(args)) => prune::run(args, host)?,
     }
     Ok(ExitCode::SUCCESS)
 }

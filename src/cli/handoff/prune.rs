@@ -1,11 +1,12 @@
 //! `longhaul handoff prune`: old handoffs go, with their exports. What a living chain needs stays.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::process::ExitCode;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use serde_json::json;
 
-use super::registry::{load, unread, warn};
+use super::registry::{load, say, unread, warn};
 use crate::base::id::is_plain;
 use crate::base::span;
 use crate::cli::page::{Look, Page};
@@ -20,8 +21,9 @@ use crate::store::exports::Gone;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  longhaul handoff prune --older-than 30d --dry-run\n  \
                         longhaul handoff prune --older-than 8w --json\n\n\
-                        A handoff is as old as the last thing that happened to it. What --out wrote elsewhere stays \
-                        there,\nand so do all transcripts.")]
+                        A handoff is as old as the last thing that happened to it. What `longhaul export` wrote \
+                        stays,\nso does the export of a forgotten handoff, and so do all transcripts: remove them by \
+                        hand.")]
 pub struct Args {
     /// How old, at least: a number and m, h, d or w
     #[arg(long, value_name = "SPAN", value_parser = older_than)]
@@ -31,7 +33,7 @@ pub struct Args {
     dry_run: bool,
     /// Print the result as JSON
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 }
 
 fn older_than(text: &str) -> Result<i64, String> {
@@ -67,7 +69,7 @@ struct Outcome {
 }
 
 /// Runs the verb.
-pub fn run(args: &Args, host: &Host) -> Result<()> {
+pub fn run(args: &Args, host: &Host) -> Result<ExitCode> {
     let (store, entries) = load(host)?;
     let before = host.now_ms().saturating_sub(args.older_than);
     let outcome = if args.dry_run || entries.is_empty() {
@@ -79,11 +81,12 @@ pub fn run(args: &Args, host: &Host) -> Result<()> {
         warn(warning.as_deref());
         outcome
     };
-    say(args, host, &outcome)?;
-    match outcome.failed.iter().next() {
-        None => Ok(()),
-        Some((id, why)) => bail!("could not remove {} of them; {id}: {why}", outcome.failed.len()),
+    tell(args, host, &outcome)?;
+    if let Some((id, why)) = outcome.failed.iter().next() {
+        say(&format!("could not remove {} of them; {id}: {why}", outcome.failed.len()));
+        return Ok(ExitCode::FAILURE);
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Old handoffs, and whether a living chain needs them.
@@ -147,16 +150,18 @@ fn remove(store: &Store, id: &str) -> std::io::Result<Option<Gone>> {
     store.take_away(id)
 }
 
-fn say(args: &Args, host: &Host, outcome: &Outcome) -> Result<()> {
+fn tell(args: &Args, host: &Host, outcome: &Outcome) -> Result<()> {
     let bytes: u64 = outcome.gone.values().sum();
     if args.json {
         let gone = outcome.gone.iter().map(|(id, bytes)| json!({ "id": id, "bytes": bytes }));
         let kept = outcome.kept.iter().map(|(id, kept)| json!({ "id": id, "why": kept.why() }));
+        let failed = outcome.failed.iter().map(|(id, why)| json!({ "id": id, "why": why }));
         return print_json(&json!({
             "dry_run": args.dry_run,
             "bytes": bytes,
             "removed": gone.collect::<Vec<_>>(),
             "kept": kept.collect::<Vec<_>>(),
+            "failed": failed.collect::<Vec<_>>(),
         }));
     }
     let mut page = Page::new(host);

@@ -19,7 +19,7 @@ use crate::store::chains::{Entry, Link, State};
                         longhaul handoff show 3f2a9c1e-0000-4000-8000-1234567890ab --json")]
 pub struct Args {
     #[command(flatten)]
-    which: Which,
+    pub(super) which: Which,
 }
 
 /// Runs the verb.

@@ -23,7 +23,7 @@ pub struct Args {
     off: bool,
     /// Print the result as JSON
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 }
 
 /// Runs the verb.
