@@ -8,7 +8,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::source::{Piece, Source};
+use super::source::{LOOK_EVERY, Piece, Source};
 use super::survey::is_link;
 use crate::base::id::SessionId;
 use crate::client::projects;
@@ -17,8 +17,6 @@ use crate::client::transcript::row::Row;
 
 /// Sessions that are looked into for one piece.
 const LOOKED_INTO_MAX: usize = 16;
-/// So many lines are read between two looks whether to go on.
-const LOOK_EVERY: u64 = 1_000;
 
 /// What comes before the source, where it begins with a compaction (of this `uuid`) that another transcript
 /// holds too. `look` is asked on the way whether to go on; nothing else is an error.

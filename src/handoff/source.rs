@@ -31,6 +31,9 @@ const SQUEEZED_MAX: usize = 4 << 20;
 /// A last line without an end that is longer than this is not looked into, in bytes.
 const REST_MAX: u64 = 16 << 20;
 
+/// Where no share of the work can be named, so many lines are read between two looks whether to go on.
+pub const LOOK_EVERY: u64 = 1_000;
+
 /// One line, or what is left of it.
 pub struct Numbered<'a> {
     /// From 1.

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::redact::Redactor;
 use super::render::shown;
-use super::source::Source;
+use super::source::{LOOK_EVERY, Source};
 use crate::client::transcript::blocks::{Block, each};
 use crate::client::transcript::row::{Kind, Row};
 use crate::client::transcript::texts::unescape;
@@ -48,7 +48,7 @@ pub struct Subagent {
     pub answer_clipped: bool,
 }
 
-/// The subagents of a transcript, and how many there are. `look` is asked before each whether to go on.
+/// The subagents of a transcript, and how many there are. `look` is asked on the way whether to go on.
 pub fn all(
     transcript: &Path,
     redactor: &mut Redactor,
@@ -63,16 +63,27 @@ pub fn all(
     let mut agents = Vec::new();
     for path in paths.iter().take(AGENTS_MAX) {
         look()?;
-        agents.extend(one(path, redactor));
+        match one(path, redactor, look) {
+            Ok(agent) => agents.push(agent),
+            // Stopped in the middle; or it cannot be read, and is only counted.
+            Err(_) => look()?,
+        }
     }
     Ok((agents, paths.len()))
 }
 
-fn one(path: &Path, redactor: &mut Redactor) -> io::Result<Subagent> {
+fn one(
+    path: &Path,
+    redactor: &mut Redactor,
+    look: &mut dyn FnMut() -> io::Result<()>,
+) -> io::Result<Subagent> {
     let source = Source::open(path)?;
     let (mut rows, mut damaged, mut tool_calls, mut answer) = (0, 0, 0, None);
     source.each(&mut |line| {
         rows += 1;
+        if rows % LOOK_EVERY == 0 {
+            look()?;
+        }
         match line.bytes.map(Row::read) {
             Some(Ok(Some(row))) if row.kind == Kind::Assistant && !row.api_error => {
                 tool_calls += row.message.tool_uses.len() as u64;
@@ -113,4 +124,29 @@ fn one(path: &Path, redactor: &mut Redactor) -> io::Result<Subagent> {
         final_answer: answer,
         answer_clipped: cut.is_some(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stop_ends_the_reading_of_a_long_one() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("s/subagents");
+        fs_err::create_dir_all(dir.join("agent-none.jsonl")).unwrap();
+        let lines = usize::try_from(LOOK_EVERY).unwrap() + 1;
+        fs_err::write(dir.join("agent-a.jsonl"), "{}\n".repeat(lines)).unwrap();
+        let of = |most: u32| {
+            let mut looks = 0;
+            let mut look = || {
+                looks += 1;
+                if looks > most { Err(io::Error::other("stopped")) } else { Ok(()) }
+            };
+            all(&root.path().join("s.jsonl"), &mut Redactor::default(), &mut look)
+        };
+        let (agents, count) = of(u32::MAX).unwrap();
+        assert_eq!((agents.len(), agents[0].rows, count), (1, lines as u64, 2), "one cannot be read");
+        assert_eq!(of(1).unwrap_err().to_string(), "stopped");
+    }
 }
