@@ -302,7 +302,7 @@ fn forgetting_takes_the_entry_and_nothing_else() {
     let told = sandbox.longhaul_json(&["handoff", "forget", A, "--json"]);
     assert_eq!(told, json!({ "forgot": "one", "export": directory(&sandbox, "one") }));
     let held = hold(&sandbox, "two");
-    refused(&sandbox, &["forget", "two"], 1, "another process works on it");
+    refused(&sandbox, &["forget", "two"], 1, "is being worked on by another longhaul");
     drop(held);
     fs_err::remove_dir_all(directory(&sandbox, "two")).unwrap();
     assert!(said(&sandbox, &["forget", "two"]).contains("gone already"));

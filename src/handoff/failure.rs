@@ -24,7 +24,7 @@ pub enum Failure {
     #[error("could not keep the handoff in longhaul's files: {0}")]
     Files(#[from] io::Error),
     /// Nobody knows the handoff.
-    #[error("could not find a handoff {0}; `longhaul handoff list` shows them")]
+    #[error("could not find a handoff of that id or session: {0}; `longhaul handoff list` shows them all")]
     Unknown(String),
     /// Somebody else works on it.
     #[error("handoff {0} is being worked on by another longhaul; wait for it, or end it first")]

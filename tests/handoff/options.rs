@@ -77,10 +77,13 @@ fn programs_are_told_the_entry_and_the_command_or_the_failure() {
     assert_eq!((said.code, &told["handoff"]), (0, &entry));
     let child = entry["child"]["session"].as_str().unwrap();
     assert_eq!(told["resume"], format!("cd {} && claude --resume {child}", desk.sandbox.work().display()));
+    assert_eq!(told["retry"], Value::Null);
     let desk = Desk::new("honest");
     let said = desk.go(&["--prepare", "--json"]);
     let told: Value = serde_json::from_str(&said.stdout).unwrap();
     assert_eq!((&told["handoff"], &told["resume"]), (&desk.entry(), &Value::Null));
+    let retry = format!("longhaul handoff retry {}", desk.entry()["id"].as_str().unwrap());
+    assert_eq!(told["retry"], retry, "the command that has it read");
 }
 
 #[test]

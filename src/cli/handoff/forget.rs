@@ -1,11 +1,12 @@
 //! `longhaul handoff forget`: an entry goes, everything else stays.
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use serde_json::json;
 
 use super::registry::{Which, load, one, unknown, unread, warn};
 use crate::base::id::is_plain;
 use crate::cli::{print, print_json};
+use crate::handoff::failure::Failure;
 use crate::host::Host;
 
 /// Take one handoff out of the list; its export and the transcripts stay
@@ -25,7 +26,7 @@ pub fn run(args: &Args, host: &Host) -> Result<()> {
     let held = if is_plain(id) {
         let held = store.hold_export(id).with_context(|| format!("could not hold handoff {id}"))?;
         if held.is_none() {
-            bail!("could not forget {id}: another process works on it; wait for it, or end it");
+            return Err(Failure::Busy(id.clone()).into());
         }
         held
     } else {

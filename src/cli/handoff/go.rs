@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use serde_json::json;
 
-use super::registry::{load, one, resume, say};
+use super::registry::{self, load, one, resume, say};
 use crate::base::text::{clean, fit};
 use crate::base::tokens::{percent, short};
 use crate::cli::select::{self, Selector};
@@ -204,9 +204,10 @@ fn work(
     match result {
         Ok(entry) => {
             if as_json {
-                print_json(&json!({ "handoff": entry, "resume": way_on(&entry) }))?;
+                let (resume, retry) = (way_on(&entry), registry::retry(store, &entry));
+                print_json(&json!({ "handoff": entry, "resume": resume, "retry": retry }))?;
             } else {
-                print(&told(&entry))?;
+                print(&told(store, &entry))?;
             }
             Ok(ExitCode::SUCCESS)
         }
@@ -227,13 +228,13 @@ fn way_on(entry: &Entry) -> Option<String> {
     resume(entry).filter(|_| entry.state == State::Accepted)
 }
 
-fn told(entry: &Entry) -> String {
+fn told(store: &Store, entry: &Entry) -> String {
     let name = clean(&entry.name);
     let Some(resume) = way_on(entry) else {
         return format!(
-            "{}\nExported, to go on as \"{name}\". A new session reads it with: longhaul handoff retry {}\n",
+            "{}\nExported, to go on as \"{name}\". A new session reads it with: {}\n",
             clean(&entry.directory.display().to_string()),
-            entry.id
+            registry::retry(store, entry).unwrap_or_default()
         );
     };
     let proof = entry.proof.clone().unwrap_or_default();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Write as _;
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
 use crate::base::id::is_plain;
@@ -13,6 +13,7 @@ use crate::base::text::{clean, fit, width};
 use crate::base::tokens::short;
 use crate::cli::page::{Look, Page};
 use crate::cli::select;
+use crate::handoff::failure::Failure;
 use crate::host::{Host, terminal};
 use crate::store::Store;
 use crate::store::chains::{Entry, State};
@@ -69,6 +70,12 @@ pub fn resume(entry: &Entry) -> Option<String> {
     Some(cwd.map_or_else(|| resume.clone(), |cwd| format!("cd {} && {resume}", word(cwd))))
 }
 
+/// The command that takes a handoff up again, where that is open.
+pub fn retry(store: &Store, entry: &Entry) -> Option<String> {
+    let open = entry.state != State::Accepted && is_usable(&entry.id) && !store.export_is_held(&entry.id);
+    open.then(|| format!("longhaul handoff retry {}", word(&entry.id)))
+}
+
 /// Whether an id can stand in a command.
 pub fn is_usable(id: &str) -> bool {
     is_plain(id) && !id.starts_with('-')
@@ -103,7 +110,7 @@ pub fn one<'a>(entries: &'a [Entry], id: &str) -> Result<&'a Entry> {
 
 /// Nobody knows of it.
 pub fn unknown(id: &str) -> anyhow::Error {
-    anyhow!("could not find a handoff of that id or session: {id}; `longhaul handoff list` shows them all")
+    Failure::Unknown(id.to_owned()).into()
 }
 
 /// The first few of these.

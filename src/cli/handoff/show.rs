@@ -3,8 +3,7 @@
 use anyhow::Result;
 use serde_json::json;
 
-use super::registry::{Which, is_usable, load, one, resume, state, value};
-use crate::base::shell::word;
+use super::registry::{Which, load, one, resume, retry, state, value};
 use crate::base::span::{rough, stamp};
 use crate::base::tokens::short;
 use crate::cli::page::{Look, Page};
@@ -39,11 +38,7 @@ pub fn run(args: &Args, host: &Host) -> Result<()> {
 /// Commands that go on from here.
 fn ways_on(store: &Store, entry: &Entry) -> Vec<String> {
     let read = matches!(entry.state, State::Accepted | State::Partial);
-    let mut ways: Vec<String> = resume(entry).filter(|_| read).into_iter().collect();
-    if entry.state != State::Accepted && is_usable(&entry.id) && !store.export_is_held(&entry.id) {
-        ways.push(format!("longhaul handoff retry {}", word(&entry.id)));
-    }
-    ways
+    resume(entry).filter(|_| read).into_iter().chain(retry(store, entry)).collect()
 }
 
 fn show(page: &mut Page, store: &Store, entry: &Entry) {
