@@ -223,7 +223,7 @@ fn a_child_reads_its_export_and_reaches_nothing_else() {
             ("Read", json!({ "file_path": secret })),
             ("Read", json!({ "file_path": format!("{dir}/link.md") })),
             ("Read", json!({ "file_path": format!("{dir}/../../../../.claude.json") })),
-            // The client takes `..` by the text alone: it would read the secret.
+            // The client takes `..` by the text alone, before it asks the hook (2.1.197 to 2.1.332).
             ("Read", json!({ "file_path": format!("{dir}/none/..{}", back_to(&dir, &secret)) })),
             (
                 "Read",
