@@ -129,12 +129,15 @@ pub struct Newest {
 /// The newest automatic export of a session; one that is still to be made counts.
 pub fn newest(store: &Store, session: &SessionId) -> Option<Newest> {
     let made = store.automatic_exports_of(session).pop();
-    let made = made.map(|export| Newest { dir: export.dir, due_ms: export.due_ms, ready: true });
-    let job = store.jobs().into_iter().rfind(|(_, job)| job.is_of(session));
-    let job = job
-        .and_then(|(id, job)| Some(Newest { dir: store.export_dir(&id)?, due_ms: job.due_ms, ready: false }));
-    // Where both tell of the same one, it is there.
-    [job, made].into_iter().flatten().max_by_key(|newest| newest.due_ms)
+    let made =
+        made.map(|export| (export.until, Newest { dir: export.dir, due_ms: export.due_ms, ready: true }));
+    let of_session = store.jobs().into_iter().filter(|(_, job)| job.is_of(session));
+    let job = of_session.max_by_key(|(_, job)| (job.until, job.due_ms)).and_then(|(id, job)| {
+        Some((job.until, Newest { dir: store.export_dir(&id)?, due_ms: job.due_ms, ready: false }))
+    });
+    // The one that holds more, whatever the clock said. Where both tell of the same one, it is there.
+    let newest = [job, made].into_iter().flatten().max_by_key(|(until, newest)| (*until, newest.due_ms));
+    newest.map(|(_, newest)| newest)
 }
 
 /// The generations before a session, from the first on. Where the registry cannot be read there

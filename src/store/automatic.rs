@@ -71,7 +71,7 @@ impl Store {
                 Some(Automatic { id: id.to_owned(), session, until, due_ms, dir })
             })
             .collect();
-        all.sort_by(|a, b| (a.due_ms, &a.id).cmp(&(b.due_ms, &b.id)));
+        oldest_first(&mut all);
         all
     }
 
@@ -129,6 +129,21 @@ impl Store {
     }
 }
 
+/// Puts the oldest first, also where the clock was set back meanwhile: a transcript only grows, so of one session
+/// the shorter is the older, and none is younger than one that came after it.
+fn oldest_first(all: &mut [Automatic]) {
+    let mut known: HashMap<SessionId, i64> = HashMap::new();
+    all.sort_by(|a, b| (a.until, a.due_ms, &a.id).cmp(&(b.until, b.due_ms, &b.id)));
+    let mut made = HashMap::new();
+    for export in all.iter().rev() {
+        let earliest = known.entry(export.session.clone()).or_insert(export.due_ms);
+        *earliest = export.due_ms.min(*earliest);
+        made.insert(export.id.clone(), *earliest);
+    }
+    // Those of one time stay as they are.
+    all.sort_by_key(|export| made.get(&export.id).copied());
+}
+
 fn is_there(export: &Automatic) -> bool {
     export.dir.symlink_metadata().is_ok_and(|meta| meta.is_dir())
 }
@@ -155,8 +170,13 @@ mod tests {
 
     /// An export of a session of so many bytes on the disk.
     fn add(store: &Store, session: &str, due_ms: i64, size: usize) -> String {
+        add_until(store, session, due_ms, 1, size)
+    }
+
+    /// The same of one that was so long then.
+    fn add_until(store: &Store, session: &str, due_ms: i64, until: u64, size: usize) -> String {
         let id = format!("2026-{due_ms:04}-{}{ENDING}", short(session));
-        let key = json!({ "automatic": { "session": session, "until": 1, "due_ms": due_ms } });
+        let key = json!({ "automatic": { "session": session, "until": until, "due_ms": due_ms } });
         write(store, &id, &key.to_string(), size);
         id
     }
@@ -194,6 +214,25 @@ mod tests {
         assert_eq!(there(&store), [&other, &ids[2..]].concat());
         let listed = store.automatic_exports_of(&SessionId::parse("session-a").unwrap());
         assert_eq!(listed.into_iter().map(|export| export.id).collect::<Vec<_>>(), ids[2..]);
+    }
+
+    /// The clock was wrong when the first three were made, and was set back.
+    #[test]
+    fn what_was_made_before_the_clock_was_set_back_is_older() {
+        let root = tempfile::tempdir().unwrap();
+        let store = store(root.path());
+        let session = SessionId::parse("session-a").unwrap();
+        let early: Vec<String> =
+            (1..=3).map(|n| add_until(&store, "session-a", 9_000 + n, n.unsigned_abs(), 100)).collect();
+        let other = add(&store, "session-b", 50, 100);
+        let late: Vec<String> =
+            (4..=5).map(|n| add_until(&store, "session-a", n, n.unsigned_abs(), 100)).collect();
+        let listed = store.automatic_exports_of(&session).into_iter().map(|export| export.id);
+        assert_eq!(listed.collect::<Vec<_>>(), [&early[..], &late[..]].concat());
+        assert_eq!(store.cap_automatic_exports(&late[1], u64::MAX).unwrap(), 2);
+        assert_eq!(there(&store), [&late[..], std::slice::from_ref(&other), &early[2..]].concat());
+        assert_eq!(store.cap_automatic_exports(&late[1], 200).unwrap(), 2);
+        assert_eq!(there(&store), [late[1].clone(), other]);
     }
 
     #[test]
