@@ -44,6 +44,7 @@ impl Draft {
         let keys = store.make_dir("handoff-keys")?;
         let usual = store.dir().join("handoffs");
         keys::sweep(&keys, &usual);
+        store.sweep_holds(&keys);
         let (id, key) = Key::reserve(&keys, &usual, stem)?;
         let target = out.map_or_else(|| usual.join(&id), Path::to_path_buf);
         Self::at(id, key, target, out)

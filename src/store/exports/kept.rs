@@ -46,6 +46,25 @@ impl Store {
         hold_while_there(&path, PATIENCE_MS)
     }
 
+    /// Takes away what a killed process left of holding an export that it had not come to register: a lock with
+    /// neither a key nor an export.
+    pub(super) fn sweep_holds(&self, keys: &Path) {
+        let Ok(entries) = std::fs::read_dir(keys) else { return };
+        let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+        let locks = names.filter_map(|name| name.strip_suffix(".lock").map(str::to_owned));
+        let is_left = |id: &String| {
+            let nothing = |path: &Path| !path.exists();
+            nothing(&keys.join(format!("{id}.json")))
+                && self.export_dir(id).is_some_and(|dir| nothing(&dir))
+                && !self.export_is_held(id)
+        };
+        for id in locks.filter(is_left) {
+            if let Ok(Some(held)) = self.hold_export(&id) {
+                let _ = self.release_export(&id, held);
+            }
+        }
+    }
+
     /// Whether somebody works on the handoff of this id. Writes nothing.
     pub fn export_is_held(&self, id: &str) -> bool {
         let file = self.hold_of(id).ok().and_then(|path| private().write(true).open(path).ok());
@@ -156,6 +175,21 @@ mod tests {
         let held = store.hold_export("a").unwrap().unwrap();
         store.release_export("a", held).unwrap();
         assert_eq!(names(&store.dir().join("handoff-keys")), ["b.lock"]);
+    }
+
+    #[test]
+    fn a_hold_that_a_killed_process_left_goes_and_one_with_a_key_or_a_holder_stays() {
+        let root = tempfile::tempdir().unwrap();
+        let store = store(root.path());
+        let kept = Draft::begin(&store, "kept", None).unwrap();
+        for id in ["left", "kept"] {
+            drop(store.hold_export(id).unwrap().unwrap());
+        }
+        let _running = store.hold_export("running").unwrap().unwrap();
+        let _next = Draft::begin(&store, "next", None).unwrap();
+        let keys = names(&store.dir().join("handoff-keys"));
+        assert_eq!(keys, ["kept.json", "kept.lock", "next.json", "running.lock"]);
+        drop(kept);
     }
 
     #[test]
