@@ -66,6 +66,11 @@ impl Job {
         }
     }
 
+    /// Whether it rests. None rests longer than it can have been told to: then the clock was set back.
+    pub fn rests(&self, now_ms: i64) -> bool {
+        (1..=REST_MAX * MINUTE_MS).contains(&self.rests_until_ms.saturating_sub(now_ms))
+    }
+
     /// Whether it is one of this session's.
     pub fn is_of(&self, session: &SessionId) -> bool {
         self.session == session.as_str()
@@ -268,6 +273,8 @@ mod tests {
         claim.failed(5);
         let (_, rests) = store.jobs().remove(0);
         assert_eq!(rests.rests_until_ms, 5 + 2 * MINUTE_MS);
+        assert!(rests.rests(5) && rests.rests(4 + 2 * MINUTE_MS) && !rests.rests(5 + 2 * MINUTE_MS));
+        assert!(!rests.rests(5 - 60 * MINUTE_MS), "the clock was set back");
         let mut claim = store.claim(&id).unwrap().unwrap();
         claim.begin().unwrap();
         claim.stopped();

@@ -35,7 +35,7 @@ pub fn run(host: &Host) {
 /// Finishes the jobs that do not rest, as long as there is a client.
 fn work(host: &Host, store: &Store, runs: impl Fn() -> bool) {
     let now_ms = host.now_ms();
-    for (id, _) in store.jobs().into_iter().filter(|(_, job)| job.rests_until_ms <= now_ms) {
+    for (id, _) in store.jobs().into_iter().filter(|(_, job)| !job.rests(now_ms)) {
         let Some(claim) = store.claim(&id).ok().flatten().filter(|_| runs()) else { continue };
         // An end of its own would cost the session a turn.
         let done = guarded(|| finish(store, claim, now_ms));
