@@ -142,6 +142,24 @@ pub fn aside(path: &Path) -> io::Result<Option<PathBuf>> {
     Ok(None)
 }
 
+/// Adds all of these bytes to a file that is readable by its owner alone, or none of them where that fails. A
+/// file that is made gets its name onto the disk too when it is to be durable. Only who holds its lock may.
+pub fn append_whole(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
+    let is_new = !path.exists();
+    let mut file = private().append(true).create(true).open(path)?.into_parts().0;
+    let held = file.metadata()?.len();
+    check_limit(usize::try_from(held).unwrap_or(usize::MAX).saturating_add(bytes.len()))?;
+    let written = file.write_all(bytes).and_then(|()| if durable { file.sync_data() } else { Ok(()) });
+    if written.is_err() {
+        let _ = file.set_len(held);
+    }
+    written?;
+    if let Some(dir) = path.parent().filter(|_| durable && is_new) {
+        sync_dir(dir);
+    }
+    Ok(())
+}
+
 /// Renames a file that cannot be read out of the way, to the first free `<name>.unreadable-<n>`.
 pub fn set_aside(path: &Path) -> io::Result<PathBuf> {
     for n in 1..1_000 {

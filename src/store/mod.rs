@@ -8,6 +8,7 @@ pub mod automatic;
 pub mod chains;
 pub mod config;
 pub mod exports;
+pub mod inbox;
 pub mod jobs;
 mod keys;
 pub mod learned;
