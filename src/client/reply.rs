@@ -11,6 +11,8 @@ pub struct Reply {
     pub context: Option<String>,
     /// One line for the person.
     pub message: Option<String>,
+    /// Keeps a prompt from the model, for this reason, which the person is shown instead of it.
+    pub block: Option<String>,
 }
 
 /// The client cuts a text at 10,000 characters; ours are kept well below.
@@ -19,6 +21,10 @@ const MOST: usize = 8_000;
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Wire<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decision: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     system_message: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -29,7 +35,10 @@ struct Wire<'a> {
 #[serde(rename_all = "camelCase")]
 struct Specific<'a> {
     hook_event_name: &'static str,
-    additional_context: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    additional_context: Option<&'a str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    suppress_original_prompt: bool,
 }
 
 impl Reply {
@@ -44,16 +53,22 @@ impl Reply {
             _ => None,
         };
         let cut = |text: &String| text.chars().take(MOST).collect::<String>();
-        let context = name.and_then(|name| Some((name, cut(self.context.as_ref()?))));
+        let context = name.and(self.context.as_ref()).map(cut);
         let message = self.message.as_ref().map(cut);
-        if context.is_none() && message.is_none() {
+        let block = self.block.as_ref().filter(|_| kind == Kind::UserPromptSubmit).map(cut);
+        if context.is_none() && message.is_none() && block.is_none() {
             return None;
         }
+        let specific = name.filter(|_| context.is_some() || block.is_some());
         let wire = Wire {
+            decision: block.is_some().then_some("block"),
+            reason: block.as_deref(),
             system_message: message.as_deref(),
-            hook_specific_output: context
-                .as_ref()
-                .map(|(name, text)| Specific { hook_event_name: name, additional_context: text }),
+            hook_specific_output: specific.map(|name| Specific {
+                hook_event_name: name,
+                additional_context: context.as_deref(),
+                suppress_original_prompt: block.is_some(),
+            }),
         };
         serde_json::to_string(&wire).ok()
     }
@@ -65,7 +80,7 @@ mod tests {
 
     #[test]
     fn an_answer_has_the_clients_shape() {
-        let reply = Reply { context: Some("c".into()), message: Some("m".into()) };
+        let reply = Reply { context: Some("c".into()), message: Some("m".into()), block: None };
         assert_eq!(
             reply.to_line(Kind::UserPromptSubmit).unwrap(),
             r#"{"systemMessage":"m","hookSpecificOutput":{"hookEventName":"UserPromptSubmit","additionalContext":"c"}}"#
@@ -74,8 +89,18 @@ mod tests {
     }
 
     #[test]
+    fn only_a_prompt_is_kept_from_the_model() {
+        let reply = Reply { block: Some("why".into()), ..Reply::default() };
+        assert_eq!(
+            reply.to_line(Kind::UserPromptSubmit).unwrap(),
+            r#"{"decision":"block","reason":"why","hookSpecificOutput":{"hookEventName":"UserPromptSubmit","suppressOriginalPrompt":true}}"#
+        );
+        assert_eq!(reply.to_line(Kind::PostToolBatch), None);
+    }
+
+    #[test]
     fn compaction_hooks_never_answer_with_specific_output() {
-        let reply = Reply { context: Some("c".into()), message: None };
+        let reply = Reply { context: Some("c".into()), ..Reply::default() };
         assert_eq!(reply.to_line(Kind::PreCompact), None);
         assert_eq!(reply.to_line(Kind::PostCompact), None);
         let reply = Reply { message: Some("m".into()), ..reply };

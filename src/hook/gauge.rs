@@ -155,7 +155,8 @@ fn speak(call: &Call<'_>, moment: Moment, taken: &Taken) -> Reply {
             let command = command(call);
             let way = Way { command: &command };
             let notice = wording::notice(reading, urgency, attended, &call.session, way);
-            Reply { context: Some(notice), message: Some(wording::message(reading, urgency)) }
+            let message = Some(wording::message(reading, urgency));
+            Reply { context: Some(notice), message, ..Reply::default() }
         }
     }
 }
