@@ -60,6 +60,15 @@ pub fn clean(text: &str) -> String {
     text.chars().filter(|c| !is_unsafe(*c)).collect()
 }
 
+/// The text on one line, with everything visible that [`clean`] would take away: `\n`, `\t`, `\u{1b}`.
+pub fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_unsafe(c) { out.extend(c.escape_default()) } else { out.push(c) }
+    }
+    out
+}
+
 fn is_unsafe(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{206f}')
@@ -99,6 +108,11 @@ mod tests {
             serde_json::from_str::<String>(&shown).unwrap(),
             serde_json::from_str::<String>(&json).unwrap()
         );
+    }
+
+    #[test]
+    fn what_a_terminal_would_act_on_can_be_shown_instead() {
+        assert_eq!(escaped("a\u{1b}[31m\r\n\tb\\n \u{202e}é测"), "a\\u{1b}[31m\\r\\n\\tb\\n \\u{202e}é测");
     }
 
     #[test]

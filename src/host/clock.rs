@@ -34,6 +34,23 @@ impl Deadline {
     }
 }
 
+/// Time that has passed since it was made, on a clock that nobody sets and that stands still while the machine
+/// sleeps (Linux, macOS).
+#[derive(Debug, Clone, Copy)]
+pub struct Stopwatch(Instant);
+
+impl Stopwatch {
+    /// From now on.
+    pub fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    /// Milliseconds.
+    pub fn ms(self) -> u64 {
+        u64::try_from(self.0.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
 /// Waits.
 pub fn sleep_ms(ms: u64) {
     std::thread::sleep(Duration::from_millis(ms));

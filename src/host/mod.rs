@@ -10,6 +10,7 @@ pub mod random;
 pub mod stdout;
 pub mod stop;
 pub mod terminal;
+pub mod worker;
 
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};

@@ -14,12 +14,26 @@ pub struct Config {
     /// What the exports made before compactions may come to on the disk, all together, in bytes: above it the
     /// oldest go. The last one made always stays. 0: none is made.
     pub automatic_exports_max_bytes: u64,
+    /// The watcher.
+    pub watch: Watch,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { statusline: Beside::default(), automatic_exports_max_bytes: 2_000_000_000 }
+        Self {
+            statusline: Beside::default(),
+            automatic_exports_max_bytes: 2_000_000_000,
+            watch: Watch::default(),
+        }
     }
+}
+
+/// How the watcher behaves.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Watch {
+    /// It stays in background sessions too, which the client then calls at work for as long as they live.
+    pub background: bool,
 }
 
 /// Where the module draws beside a person's own status line.
@@ -64,6 +78,8 @@ mod tests {
         assert_eq!(store.config_file().unwrap().automatic_exports_max_bytes, 2_000_000_000);
         write(r#"{ "automatic_exports_max_bytes": 5 }"#);
         assert_eq!(store.config_file().unwrap().automatic_exports_max_bytes, 5);
+        write(r#"{ "watch": { "background": true } }"#);
+        assert!(store.config_file().unwrap().watch.background);
         write("{\n \"statuslime\": 1 }");
         let error = store.config_file().unwrap_err();
         assert!(

@@ -10,6 +10,7 @@
 mod carry;
 mod log;
 mod mark;
+mod prune;
 mod rotate;
 #[cfg(test)]
 mod tests;
@@ -170,6 +171,11 @@ impl Inbox {
         self.log.left.values()
     }
 
+    /// The highest number that was ever acknowledged, as of the last look; 0 where none was.
+    pub fn acknowledged_up_to(&self) -> u64 {
+        self.log.acknowledged
+    }
+
     /// Takes what is acknowledged off. Gives the numbers that were still open.
     pub fn acknowledge(&mut self, numbers: &[u64]) -> io::Result<Vec<u64>> {
         let numbers: HashSet<u64> = numbers.iter().copied().collect();
@@ -232,8 +238,7 @@ impl Inbox {
         }
         let mut bytes = Vec::new();
         if !self.exists() {
-            bytes =
-                log::line(&Record::Head { version: log::VERSION, next: self.log.next, seen: Vec::new() })?;
+            bytes = log::line(&Record::head(self.log.next, Vec::new()))?;
         }
         for record in records {
             bytes.extend(log::line(record)?);

@@ -16,6 +16,7 @@ pub mod lock;
 pub mod session;
 pub mod setup;
 pub mod trace;
+pub mod watchers;
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -69,7 +69,7 @@ impl Inbox {
         // A number that the session before has given out says nothing else here, and what it was told is known.
         let (next, seen) = (next.max(theirs.next), theirs.done());
         if next > self.log.next || !seen.is_empty() {
-            records.push(Record::Head { version: super::log::VERSION, next, seen });
+            records.push(Record::head(next, seen));
         }
         self.write(&records, true)
     }

@@ -99,6 +99,8 @@ pub(super) enum Record {
         version: u64,
         next: u64,
         seen: Vec<u64>,
+        #[serde(default)]
+        acknowledged: u64,
     },
     /// An event.
     Event(Event),
@@ -112,6 +114,13 @@ pub(super) enum Record {
         #[serde(default)]
         moved: Vec<Range>,
     },
+}
+
+impl Record {
+    /// What a log begins with, or is told in between.
+    pub fn head(next: u64, seen: Vec<u64>) -> Self {
+        Self::Head { version: VERSION, next, seen, acknowledged: 0 }
+    }
 }
 
 /// A record as its line.
@@ -130,6 +139,8 @@ pub(super) struct Log {
     pub left: BTreeMap<u64, Event>,
     /// Where the session goes on.
     pub to: Option<SessionId>,
+    /// The highest number that was acknowledged.
+    pub acknowledged: u64,
     /// Bytes of whole lines that were read.
     pub read_to: u64,
     /// Lines that nothing could be made of.
@@ -149,6 +160,7 @@ impl Default for Log {
             next: 1,
             left: BTreeMap::new(),
             to: None,
+            acknowledged: 0,
             read_to: 0,
             damaged: Vec::new(),
             torn: Vec::new(),
@@ -194,7 +206,8 @@ impl Log {
 
     fn apply(&mut self, record: Record) {
         match record {
-            Record::Head { version, next, seen } => {
+            Record::Head { version, next, seen, acknowledged } => {
+                self.acknowledged = self.acknowledged.max(acknowledged);
                 self.is_of_a_later_version |= version > VERSION;
                 self.next = self.next.max(next);
                 for id in seen {
@@ -209,6 +222,7 @@ impl Log {
             Record::Ack { numbers } => {
                 for number in self.among(&numbers) {
                     self.left.remove(&number);
+                    self.acknowledged = self.acknowledged.max(number);
                 }
             }
             Record::Out { numbers } => {
@@ -255,7 +269,12 @@ impl Log {
 
     /// The lines of a log that holds only what is needed.
     pub fn anew(&self) -> io::Result<Vec<u8>> {
-        let mut bytes = line(&Record::Head { version: VERSION, next: self.next, seen: self.done() })?;
+        let mut bytes = line(&Record::Head {
+            version: VERSION,
+            next: self.next,
+            seen: self.done(),
+            acknowledged: self.acknowledged,
+        })?;
         if let Some(to) = &self.to {
             bytes.extend(line(&Record::To { session: Some(to.to_string()), moved: Vec::new() })?);
         }
