@@ -3,11 +3,13 @@
 
 mod gauge;
 mod handoff;
+mod inbox;
 
 use std::path::{Path, PathBuf};
 
 use crate::base::id::SessionId;
 use crate::client::event::{Event, Kind};
+use crate::client::notification::prompt_of;
 use crate::client::reply::Reply;
 use crate::host::Host;
 use crate::host::process::Process;
@@ -50,10 +52,20 @@ pub fn answer(host: &Host, input: &[u8]) -> Option<String> {
     }
     let deadline = handoff::deadline(host);
     let kind = event.kind();
+    // A notification is whole in the input; of other prompts the beginning is enough.
+    if kind == Kind::UserPromptSubmit
+        && let Some(prompt) = prompt_of(input)
+        && let Some(reply) = inbox::on_prompt(&call, &prompt)
+    {
+        return reply.to_line(kind);
+    }
     let reply = match kind {
         // A subagent has its own context; the session's gauge says nothing of it.
         _ if event.agent_id.is_some() => Reply::default(),
-        Kind::SessionStart => gauge::on_start(&call),
+        Kind::SessionStart => {
+            inbox::on_start(&call);
+            gauge::on_start(&call)
+        }
         Kind::UserPromptSubmit => gauge::on_prompt(&call),
         Kind::PostToolBatch => gauge::on_batch(&call),
         Kind::PreCompact => {

@@ -18,14 +18,33 @@ pub struct Style {
     pub colour: bool,
 }
 
+/// What the line says beside the reading.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Beside {
+    /// How the watcher stands.
+    pub watch: Watch,
+}
+
+/// How the watcher of this client stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Watch {
+    /// It runs, or nothing is known of one.
+    #[default]
+    Fine,
+    /// It has ended: nothing is told.
+    Off,
+    /// So many events were told again and again, and nobody acknowledged them.
+    Unheard(usize),
+}
+
 /// The line when nothing is known.
 pub const UNKNOWN: &str = "–";
 
 const BETWEEN: &str = " | ";
 
 /// Draws a reading. Always at least one visible character, never wider than the style says.
-pub fn draw(reading: &Reading, style: Style) -> String {
-    let mut segments = segments::of(reading);
+pub fn draw(reading: &Reading, beside: Beside, style: Style) -> String {
+    let mut segments = segments::of(reading, beside);
     for step in Drop::ORDER {
         if total(&segments) <= style.width {
             break;

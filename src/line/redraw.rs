@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::{Style, UNKNOWN, draw};
+use super::{Beside as Around, Style, UNKNOWN, Watch, draw};
 use crate::base::id::SessionId;
 use crate::client::payload::Payload;
 use crate::client::wiring::{self, Wiring};
@@ -55,7 +55,8 @@ pub fn redraw(host: &Host, input: &[u8]) -> String {
     let taken = take(host, store.as_ref(), &subject, BUDGET_MS);
     let columns = handed.and_then(|handed| handed.columns);
     let style = Style { width: width(host, columns), colour: terminal::colour_allowed(host) };
-    let text = draw(&taken.reading, style);
+    let around = Around { watch: watch(host, store.as_ref()) };
+    let text = draw(&taken.reading, around, style);
     if handed.is_none() {
         return text;
     }
@@ -67,6 +68,17 @@ pub fn redraw(host: &Host, input: &[u8]) -> String {
 /// What to print when the program itself has failed.
 pub fn fallback() -> &'static str {
     UNKNOWN
+}
+
+/// How the watcher of this client stands, by the stamp that it leaves.
+fn watch(host: &Host, store: Option<&Store>) -> Watch {
+    let client = host.env("CLAUDE_PID").and_then(|pid| pid.parse().ok());
+    let stamp = store.zip(client).and_then(|(store, client)| store.watcher(client));
+    match stamp {
+        Some(stamp) if !stamp.runs() => Watch::Off,
+        Some(stamp) if stamp.unheard > 0 => Watch::Unheard(stamp.unheard),
+        _ => Watch::Fine,
+    }
 }
 
 /// Ours as the person's command is drawn once, by the mod, which knows more; a wrapper draws ours already.

@@ -2,7 +2,7 @@
 
 use owo_colors::{AnsiColors, OwoColorize as _};
 
-use super::{Colour, UNKNOWN, model_name};
+use super::{Beside, Colour, UNKNOWN, Watch, model_name};
 use crate::base::span::hours;
 use crate::base::tokens::{percent, short};
 use crate::gauge::reading::Reading;
@@ -92,7 +92,7 @@ impl Segment {
 }
 
 /// All parts of the line, in the order they are shown.
-pub fn of(reading: &Reading) -> Vec<Segment> {
+pub fn of(reading: &Reading, beside: Beside) -> Vec<Segment> {
     let mut line = Vec::with_capacity(10);
     line.extend(model_name(reading).map(|name| Segment::new(name, Drop::Model)));
     line.push(share(reading));
@@ -107,6 +107,7 @@ pub fn of(reading: &Reading) -> Vec<Segment> {
     }
     line.extend(verdict(reading));
     line.extend(alarms(reading).map(|text| Segment::new(text, Drop::Alarms).coloured()));
+    line.extend(watch(beside.watch).map(|text| Segment::new(text, Drop::Notes)));
     line.extend(notes(reading).map(|text| Segment::new(text, Drop::Notes)));
     line
 }
@@ -167,6 +168,16 @@ fn alarms(reading: &Reading) -> impl Iterator<Item = String> {
     };
     let clamped = reading.formula.clamped.filter(|_| reading.wall.kind != Kind::Refusal);
     past.into_iter().chain(clamped.map(|window| format!("CLAMPED {}", whole(window))))
+}
+
+/// What the watcher cannot say itself.
+fn watch(watch: Watch) -> Option<String> {
+    match watch {
+        Watch::Fine => None,
+        Watch::Off => Some("watch off".to_owned()),
+        Watch::Unheard(1) => Some("1 event unheard".to_owned()),
+        Watch::Unheard(count) => Some(format!("{count} events unheard")),
+    }
 }
 
 /// What explains the number.

@@ -43,10 +43,23 @@ fn reading(used: Option<u64>) -> Reading {
     }
 }
 
+fn drawn(reading: &Reading, style: Style) -> String {
+    draw(reading, Beside::default(), style)
+}
+
+#[test]
+fn a_watcher_that_is_off_is_named_and_so_is_what_nobody_heard() {
+    let line = |watch, width| draw(&reading(Some(830_500)), Beside { watch }, Style { width, ..WIDE });
+    assert!(line(Watch::Off, 200).contains("HANDOFF DUE (5) | watch off | no-compact"));
+    assert!(line(Watch::Unheard(3), 200).contains(" | 3 events unheard | "));
+    assert!(!line(Watch::Fine, 200).contains("watch"));
+    assert!(!line(Watch::Off, 40).contains("watch"), "the gauge comes first");
+}
+
 #[test]
 fn the_example_of_the_specification() {
     assert_eq!(
-        draw(&reading(Some(830_500)), WIDE),
+        drawn(&reading(Some(830_500)), WIDE),
         "Opus 5.5 | ████████░░ 85% 831k/977k | 696t 402tc 6.1h | compacted 3x -1.40M | HANDOFF DUE (5) | no-compact"
     );
 }
@@ -55,50 +68,50 @@ fn the_example_of_the_specification() {
 fn parts_give_way_in_their_order() {
     let mut cold = reading(Some(990_000));
     cold.cache_cold = true;
-    let mut shown: Vec<String> = (1..=120).rev().map(|width| draw(&cold, Style { width, ..WIDE })).collect();
+    let mut shown: Vec<String> = (1..=120).rev().map(|width| drawn(&cold, Style { width, ..WIDE })).collect();
     shown.dedup();
     insta::assert_snapshot!(shown.join("\n"));
-    for (width, line) in (1..=120).rev().map(|width| (width, draw(&cold, Style { width, ..WIDE }))) {
+    for (width, line) in (1..=120).rev().map(|width| (width, drawn(&cold, Style { width, ..WIDE }))) {
         assert!(crate::base::text::width(&line) <= width, "{width}: {line}");
     }
 }
 
 #[test]
 fn verdicts_and_marks() {
-    let tail = |used| draw(&reading(used), WIDE).rsplit(" | ").nth(1).unwrap().to_owned();
+    let tail = |used| drawn(&reading(used), WIDE).rsplit(" | ").nth(1).unwrap().to_owned();
     assert_eq!(tail(Some(100_000)), "877k free", "below the gate headroom counts, not points");
     assert_eq!(tail(Some(605_740)), "HANDOFF DUE (4)");
     assert_eq!(tail(Some(928_150)), "HANDOFF NOW");
     let mut young = reading(Some(610_000));
     (young.figures.auto, young.figures.active_ms) = (0, 0);
-    assert!(draw(&young, WIDE).contains("handoff soon (1)"));
+    assert!(drawn(&young, WIDE).contains("handoff soon (1)"));
     let mut estimate = reading(None);
     estimate.context = Some(Context { tokens: 28_759, estimated: true });
-    assert!(draw(&estimate, WIDE).contains("~3% ~28.8k/977k"));
-    assert!(draw(&reading(None), WIDE).contains("| –/977k |"));
+    assert!(drawn(&estimate, WIDE).contains("~3% ~28.8k/977k"));
+    assert!(drawn(&reading(None), WIDE).contains("| –/977k |"));
 }
 
 #[test]
 fn counters_wait_until_the_whole_is_measured() {
     let mut partial = reading(Some(600_000));
     partial.complete = false;
-    assert!(!draw(&partial, WIDE).contains("696t"));
+    assert!(!drawn(&partial, WIDE).contains("696t"));
 }
 
 #[test]
 fn colours_follow_the_share() {
-    let colour = |used| draw(&reading(Some(used)), Style { width: 200, colour: true });
+    let colour = |used| drawn(&reading(Some(used)), Style { width: 200, colour: true });
     assert!(colour(605_739).contains("\u{1b}[32m"));
     assert!(colour(605_740).contains("\u{1b}[33m"));
     assert!(colour(830_450).contains("\u{1b}[31m"));
-    assert!(!draw(&reading(Some(830_450)), WIDE).contains('\u{1b}'));
+    assert!(!drawn(&reading(Some(830_450)), WIDE).contains('\u{1b}'));
 }
 
 #[test]
 fn names_cannot_act_on_the_terminal() {
     let mut odd = reading(Some(100_000));
     odd.model_name = Some("a\u{1b}[2J\u{7}\u{202e}b\nc".into());
-    assert!(draw(&odd, WIDE).starts_with("a[2Jbc | "));
+    assert!(drawn(&odd, WIDE).starts_with("a[2Jbc | "));
     odd.model_name = Some("\u{1b}\u{7}".into());
-    assert!(draw(&odd, WIDE).starts_with("█"), "an empty name is no segment");
+    assert!(drawn(&odd, WIDE).starts_with("█"), "an empty name is no segment");
 }
