@@ -35,8 +35,11 @@ impl Heard {
         }
         let mut marks = Vec::new();
         let Some((_, file)) = &self.file else { return marks };
-        // Nothing is read where nothing was added.
-        if file.metadata().is_ok_and(|meta| meta.len() == self.place.seen) {
+        let length = file.metadata().map_or(0, |meta| meta.len());
+        if length < self.place.offset {
+            // It was written anew.
+            self.place = Place::default();
+        } else if length == self.place.seen {
             return marks;
         }
         let deadline = Some(Deadline::after_ms(BUDGET_MS));
