@@ -23,6 +23,7 @@ mod generations;
 mod handoff;
 mod headless;
 mod http;
+mod inbox;
 mod lineage;
 mod live;
 mod longhaul;

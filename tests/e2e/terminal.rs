@@ -44,9 +44,13 @@ pub struct Terminal {
 
 impl Terminal {
     pub fn open(bench: &Bench, args: &[&str]) -> Self {
+        Self::run(bench, &bench.command_line(args))
+    }
+
+    /// Any command in a terminal.
+    pub fn run(bench: &Bench, line: &[String]) -> Self {
         let size = PtySize { rows: ROWS, cols: COLUMNS, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).expect("a pseudo-terminal");
-        let line = bench.command_line(args);
         let mut command = CommandBuilder::new(&line[0]);
         command.args(&line[1..]);
         command.env_clear();
