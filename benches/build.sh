@@ -8,7 +8,7 @@ if [ "$(uname -sm)" = "Linux x86_64" ]; then
     RUSTFLAGS="${RUSTFLAGS-} -C target-feature=+crt-static"
     export RUSTFLAGS
 fi
-cargo build --quiet --locked --release ${target:+--target "$target"} --bin longhaul --bin longhaul-statusline --bin longhaul-hook \
+cargo build --quiet --locked --release ${target:+--target "$target"} --bin longhaul --bin longhaul-statusline --bin longhaul-hook --bin longhaul-watch \
     --example empty --example bench --example measure-transcript
 built=$PWD/$built
 pinned=''

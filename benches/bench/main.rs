@@ -5,6 +5,7 @@
 //!     bench peers PROGRAMS FLOOR PEERS WORK       the same payloads through other status lines
 //!     bench compactions PROGRAMS FLOOR WORK       the export before a compaction
 //!     bench handoffs PROGRAMS PEERS WORK          the same transcripts written out by others
+//!     bench watchers PROGRAMS WORK                what idle watchers cost in a minute
 //!     bench export FILE                           `longhaul export` without its compressed copy
 //!     bench peak  COMMAND...                      peak memory of one command, in KiB
 //!
@@ -26,6 +27,8 @@ mod timing;
 #[cfg(unix)]
 #[path = "../../tests/support/transcripts.rs"]
 mod transcripts;
+#[cfg(unix)]
+mod watchers;
 
 #[cfg(unix)]
 fn main() {
@@ -35,10 +38,13 @@ fn main() {
         ["peers", programs, floor, peers, work] => peers::run(programs, floor, peers, work),
         ["compactions", programs, floor, work] => compactions::run(programs, floor, work),
         ["handoffs", programs, peers, work] => handoffs::run(programs, peers, work),
+        ["watchers", programs, work] => watchers::run(programs, work),
         ["export", transcript] => handoffs::without_copy(transcript),
         ["peak", program, ref arguments @ ..] => println!("{}", timing::peak_here(program, arguments)),
         _ => {
-            eprintln!("usage: bench ours|peers|compactions|handoffs|export|peak ... (see benches/run)");
+            eprintln!(
+                "usage: bench ours|peers|compactions|handoffs|watchers|export|peak ... (see benches/run)"
+            );
             std::process::exit(2);
         }
     }

@@ -153,3 +153,62 @@ impl Duties {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::worker::Worker;
+    use std::sync::mpsc::{Receiver, channel};
+
+    fn duty(name: &'static str, whose: Whose, every_ms: u64) -> (Duty, Receiver<Option<SessionId>>) {
+        let (sender, done) = channel();
+        let run = move |work: &Work| {
+            sender.send(work.session.clone()).unwrap();
+            match name {
+                "fails" => Err("it failed".to_owned()),
+                "panics" => panic!("it panicked"),
+                _ => Ok(()),
+            }
+        };
+        (Duty { name, every_ms, whose, run: Box::new(run) }, done)
+    }
+
+    #[test]
+    fn each_duty_is_done_by_whose_it_is_and_no_failure_ends_the_others() {
+        let root = tempfile::tempdir().unwrap();
+        let host = Host::fixed(&[("HOME", root.path().to_str().unwrap())], 0);
+        let store = Store::locate(&host, &[]).unwrap();
+        let lead = store.lead().unwrap();
+        assert!(lead.is_some());
+        let (own, own_done) = duty("own", Whose::Each, 0);
+        let (fails, _failed) = duty("fails", Whose::Each, 0);
+        let (panics, _panicked) = duty("panics", Whose::Each, 0);
+        let (rare, rare_done) = duty("rare", Whose::Each, 3_600_000);
+        let (all, all_done) = duty("all", Whose::Leader, 0);
+        let shared: Arc<Mutex<Shared>> = Arc::default();
+        shared.lock().unwrap().session = SessionId::parse("s");
+        let duties = Duties {
+            host,
+            store: store.clone(),
+            client: None,
+            shared: Arc::clone(&shared),
+            pace: Pace::times(1_000),
+            list: vec![fails, panics, own, rare, all],
+        };
+        let worker = Worker::start(move |rest| duties.run(rest));
+        let long = std::time::Duration::from_secs(20);
+        for _ in 0..3 {
+            assert_eq!(own_done.recv_timeout(long).unwrap(), SessionId::parse("s"));
+        }
+        assert!(all_done.try_recv().is_err() && !shared.lock().unwrap().leads, "another leads");
+        drop(lead);
+        all_done.recv_timeout(long).unwrap();
+        assert!(shared.lock().unwrap().leads);
+        worker.end(20_000);
+        assert_eq!(rare_done.try_iter().count(), 1);
+        let trace = fs_err::read_to_string(store.dir().join("trace.log")).unwrap();
+        assert_eq!(trace.matches("fails: it failed").count(), 1, "{trace}");
+        assert_eq!(trace.matches("panics: it panicked").count(), 1, "{trace}");
+        assert!(store.lead().unwrap().is_some(), "its lock is left");
+    }
+}

@@ -23,6 +23,11 @@ impl Pace {
         Self(1)
     }
 
+    #[cfg(test)]
+    pub(super) fn times(haste: u64) -> Self {
+        Self(haste)
+    }
+
     /// What has passed, in ms.
     pub fn passed(self, watch: Stopwatch) -> u64 {
         watch.ms().saturating_mul(self.0)

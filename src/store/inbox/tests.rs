@@ -173,6 +173,25 @@ fn a_session_that_is_shown_again_takes_its_own() {
 }
 
 #[test]
+fn what_need_not_be_kept_is_pruned() {
+    let (_root, store) = store();
+    let mut inbox = store.inbox(&id("s"));
+    inbox.append(&new("a", "1")).unwrap();
+    let text = inbox.keep_full_text(1, 1, "long").unwrap();
+    fs_err::create_dir_all(inbox.dir.parent().unwrap().join("not ours")).unwrap();
+    let now = crate::host::clock::now_ms();
+    let day = 24 * 3_600_000;
+    store.prune_inboxes(now + 6 * day, 10);
+    assert!(text.is_file());
+    store.prune_inboxes(now + 8 * day, 10);
+    assert!(!text.exists() && inbox.exists());
+    store.prune_inboxes(now + 59 * day, 10);
+    assert_eq!(texts(&mut inbox).len(), 1);
+    store.prune_inboxes(now + 61 * day, 10);
+    assert!(!inbox.dir.exists() && inbox.dir.parent().unwrap().join("not ours").exists());
+}
+
+#[test]
 fn several_writers_lose_nothing() {
     let (_root, store) = store();
     std::thread::scope(|scope| {
