@@ -23,7 +23,7 @@ use std::path::PathBuf;
 pub use self::log::{Event, ranges};
 use self::log::{Log, Record};
 pub use self::mark::Mark;
-use super::lock::{Held, hold_for};
+use super::lock::{Held, hold_for, try_hold};
 use super::{Store, atomic, keys};
 use crate::base::id::SessionId;
 use crate::host::files;
@@ -208,6 +208,14 @@ impl Inbox {
     pub fn note_printed(&mut self, numbers: &[u64]) -> io::Result<()> {
         let _held = self.hold()?;
         self.write(&[Record::Out { numbers: ranges(numbers.iter().copied()) }], false)
+    }
+
+    /// Takes the right to deliver from here, where nobody has it: two clients may show the same session. An error
+    /// is a file system that knows no locks.
+    pub fn claim(&self) -> io::Result<Option<Held>> {
+        let path = self.dir.join("reader");
+        let file = atomic::private().write(true).create(true).truncate(false).open(path)?.into_parts().0;
+        Ok(try_hold(file)?.ok())
     }
 
     /// Keeps a text beside the log that is too long for a line, and says where.

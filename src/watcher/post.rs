@@ -11,12 +11,15 @@ use crate::host::stdout::{self, Waited};
 use crate::host::stop::Stop;
 use crate::store::Store;
 use crate::store::inbox::{Event, Inbox};
+use crate::store::lock::Held;
 
 /// The inbox that is delivered from, and how far that has come.
 pub struct Post {
     inbox: Inbox,
     delivery: Delivery,
     heard: Heard,
+    /// The right to deliver, while there is anything to.
+    right: Option<Held>,
 }
 
 impl Post {
@@ -24,7 +27,7 @@ impl Post {
     pub fn open(store: &Store, session: &SessionId) -> io::Result<Self> {
         let mut inbox = store.inbox(session);
         inbox.reopen()?;
-        Ok(Self { inbox, delivery: Delivery::default(), heard: Heard::default() })
+        Ok(Self { inbox, delivery: Delivery::default(), heard: Heard::default(), right: None })
     }
 
     /// The client shows another session.
@@ -34,6 +37,7 @@ impl Post {
         self.delivery.adopt(inbox.unacknowledged(), moment);
         self.inbox = inbox;
         self.heard = Heard::default();
+        self.right = None;
         Ok(())
     }
 
@@ -57,9 +61,27 @@ impl Post {
         self.delivery.unheard()
     }
 
+    /// Whether this watcher is the one that delivers. One whose client listens to nothing lets go, for another
+    /// client that shows the same session.
+    fn may_deliver(&mut self) -> bool {
+        if self.right.is_none() {
+            match self.inbox.claim() {
+                Ok(right) => self.right = right,
+                // Without locks twice is better than never.
+                Err(_) => return true,
+            }
+        }
+        self.right.is_some()
+    }
+
     /// Takes in what was acknowledged, and prints what is due.
     pub fn deliver(&mut self, config: &Path, moment: Moment, now_ms: i64, stop: &Stop) -> io::Result<Waited> {
         self.inbox.refresh()?;
+        if !self.has_open() || !self.may_deliver() {
+            self.right = self.right.take().filter(|_| self.has_open());
+            self.delivery.look(moment, |_| false);
+            return Ok(Waited::Passed);
+        }
         if self.inbox.unacknowledged().any(|event| event.printed > 0) {
             let session = self.inbox.session().clone();
             let marks = self.heard.look(config, &session);
@@ -69,6 +91,9 @@ impl Post {
         }
         let open: Vec<&Event> = self.inbox.unacknowledged().collect();
         self.delivery.look(moment, |number| open.binary_search_by_key(&number, |event| event.number).is_ok());
+        if self.delivery.unheard() > 0 {
+            self.right = None;
+        }
         let due = self.delivery.due(open.iter().copied(), moment);
         let mut keep = |first, last, text: &str| self.inbox.keep_full_text(first, last, text).ok();
         let Some(notification) = notification(&open, &due, now_ms, &mut keep) else {

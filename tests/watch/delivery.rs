@@ -87,6 +87,32 @@ fn what_happened_while_no_watcher_ran_is_told_by_the_next_in_order() {
     }
 }
 
+// kunchenguid/firstmate#2485: two watchers told the same.
+#[test]
+fn of_two_watchers_of_one_session_one_delivers_until_it_is_gone() {
+    let (sandbox, clients) = (hasty(), [Client::start(), Client::start()]);
+    for client in &clients {
+        client.says(&sandbox, SESSION, "busy");
+    }
+    let first = Watcher::start(&sandbox, &clients[0]);
+    put(&sandbox, SESSION, "e1", "one");
+    assert_eq!(number(&first.line()), 1);
+    let second = Watcher::start(&sandbox, &clients[1]);
+    stamp(&sandbox, &clients[1], |stamp| stamp.session.as_deref() == Some(SESSION));
+    put(&sandbox, SESSION, "e2", "two");
+    assert_eq!(number(&first.line()), 2);
+    second.is_silent_for(500);
+    inbox(&sandbox, SESSION).acknowledge(&[2]).unwrap();
+    drop(first);
+    let line = second.line();
+    assert!(number(&line) == 1 && line.contains(" repeated, "), "{line}");
+    // A client that listens to nothing is no reason for another to hear nothing.
+    clients[1].says(&sandbox, SESSION, "idle");
+    stamp(&sandbox, &clients[1], |stamp| stamp.unheard == 1);
+    let third = Watcher::start(&sandbox, &clients[0]);
+    assert_eq!(number(&third.line()), 1);
+}
+
 #[test]
 fn a_transcript_acknowledges_what_no_hook_saw() {
     let (sandbox, client) = (hasty(), Client::start());
