@@ -1,4 +1,4 @@
-//! Time: the wall clock, and deadlines on the monotonic one.
+//! Time: the wall clock, the one that stops while the machine sleeps, and deadlines.
 #![allow(clippy::disallowed_methods)]
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -6,6 +6,21 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// Epoch milliseconds; a clock before 1970 counts as 0.
 pub fn now_ms() -> i64 {
     epoch_ms(SystemTime::now())
+}
+
+/// Milliseconds on a clock that nobody sets and that stands still while the machine sleeps (Linux). Comparable
+/// between processes of one boot.
+#[cfg(unix)]
+pub fn mono_ms() -> i64 {
+    use rustix::time::{ClockId, clock_gettime};
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec.saturating_mul(1000).saturating_add(now.tv_nsec / 1_000_000)
+}
+
+/// The wall clock, where no other can be compared between processes.
+#[cfg(not(unix))]
+pub fn mono_ms() -> i64 {
+    now_ms()
 }
 
 /// Epoch milliseconds of a file's time.

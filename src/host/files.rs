@@ -77,6 +77,39 @@ fn distrust_owner(real: &Path, meta: &std::fs::Metadata) -> Option<&'static str>
     open.then_some("lies in a directory that others can write")
 }
 
+/// Why a directory is not this user's alone; `None` where it is: no link, this user's own, and nobody else may
+/// enter it.
+#[cfg(unix)]
+pub fn distrust_dir(dir: &Path) -> Option<&'static str> {
+    use std::os::unix::fs::MetadataExt as _;
+    let Ok(meta) = std::fs::symlink_metadata(dir) else { return Some("cannot be looked at") };
+    if !meta.is_dir() {
+        return Some("is not a directory");
+    }
+    if meta.uid() != rustix::process::geteuid().as_raw() {
+        return Some("belongs to another user");
+    }
+    (meta.mode() & 0o077 != 0).then_some("can be entered by others")
+}
+
+/// The same, as far as this system tells.
+#[cfg(not(unix))]
+pub fn distrust_dir(dir: &Path) -> Option<&'static str> {
+    (!dir.is_dir()).then_some("is not a directory")
+}
+
+/// This user as the system counts them.
+pub fn user() -> String {
+    #[cfg(unix)]
+    {
+        rustix::process::geteuid().as_raw().to_string()
+    }
+    #[cfg(not(unix))]
+    {
+        String::new()
+    }
+}
+
 #[cfg(not(unix))]
 fn distrust_owner(_real: &Path, _meta: &std::fs::Metadata) -> Option<&'static str> {
     None
@@ -126,6 +159,24 @@ mod tests {
         assert_eq!(with(dir.path(), 0o1777), None, "sticky");
         assert_eq!(distrust(dir.path()), Some("is not a regular file"));
         assert!(distrust(&dir.path().join("none")).is_some());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_directory_of_ones_own_is_no_link_and_closed_to_others() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("dir");
+        fs_err::create_dir(&dir).unwrap();
+        for (mode, why) in [(0o700, None), (0o500, None), (0o750, Some("can be entered by others"))] {
+            fs_err::set_permissions(&dir, std::fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(distrust_dir(&dir), why, "{mode:o}");
+        }
+        fs_err::set_permissions(&dir, std::fs::Permissions::from_mode(0o700)).unwrap();
+        let link = root.path().join("link");
+        fs_err::os::unix::fs::symlink(&dir, &link).unwrap();
+        assert_eq!(distrust_dir(&link), Some("is not a directory"));
+        assert_eq!(distrust_dir(&root.path().join("none")), Some("cannot be looked at"));
     }
 
     #[test]

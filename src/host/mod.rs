@@ -81,6 +81,33 @@ impl Host {
         self.given.as_ref().map_or_else(clock::now_ms, |given| given.now_ms)
     }
 
+    /// Milliseconds on the clock that stands still while the machine sleeps; see [`clock::mono_ms`].
+    pub fn mono_ms(&self) -> i64 {
+        #[cfg(feature = "testing")]
+        for name in ["LONGHAUL_TEST_MONO_MS", "LONGHAUL_TEST_NOW_MS"] {
+            if let Some(fixed) = self.env(name).and_then(|text| text.parse().ok()) {
+                return fixed;
+            }
+        }
+        self.given.as_ref().map_or_else(clock::mono_ms, |given| given.now_ms)
+    }
+
+    /// A name for this boot of the machine, where the system has one.
+    pub fn boot_id(&self) -> Option<String> {
+        if self.given.is_some() {
+            return Some("given".to_owned());
+        }
+        let bytes = files::read_small(Path::new("/proc/sys/kernel/random/boot_id"), 128).ok()?;
+        let text = String::from_utf8(bytes).ok()?.trim().to_owned();
+        (!text.is_empty()).then_some(text)
+    }
+
+    /// Where programs put what need not last.
+    pub fn temp_dir(&self) -> Option<PathBuf> {
+        let named = ["TMPDIR", "TEMP", "TMP"].iter().find_map(|name| self.env_path(name));
+        named.or_else(|| cfg!(unix).then(|| PathBuf::from("/tmp")))
+    }
+
     /// The person's home directory, from `HOME` (`USERPROFILE` on Windows).
     pub fn home(&self) -> Option<PathBuf> {
         self.env_path("HOME").or_else(|| if cfg!(windows) { self.env_path("USERPROFILE") } else { None })

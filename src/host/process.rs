@@ -37,6 +37,34 @@ impl Process {
     }
 }
 
+impl Process {
+    /// Whether this very process still runs; `None` where the system does not tell.
+    pub fn fate(&self) -> Option<bool> {
+        if !cfg!(target_os = "linux") {
+            return cfg!(unix).then(|| exists(self.pid));
+        }
+        match stat(self.pid) {
+            Ok(Stat { gone: true, .. }) => Some(false),
+            Ok(now) => Some(self.start.as_ref().is_none_or(|start| *start == now.start)),
+            Err(e) if is_no_process(&e) => {
+                // Without /proc nothing is there, whoever runs.
+                Path::new("/proc/self/stat").exists().then_some(false)
+            }
+            Err(_) => None,
+        }
+    }
+}
+
+fn is_no_process(error: &std::io::Error) -> bool {
+    const NO_SUCH_PROCESS: i32 = 3;
+    error.kind() == std::io::ErrorKind::NotFound || error.raw_os_error() == Some(NO_SUCH_PROCESS)
+}
+
+/// The name of the numbering that this process's numbers are of: in a container there is another one (Linux).
+pub fn numbering() -> Option<String> {
+    fs_err::read_link("/proc/self/ns/pid").ok()?.to_str().map(str::to_owned)
+}
+
 #[cfg(unix)]
 fn exists(pid: u32) -> bool {
     let Some(pid) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) else { return false };
@@ -48,14 +76,29 @@ fn exists(_pid: u32) -> bool {
     true
 }
 
-/// Field 22 of `/proc/<pid>/stat`: start time in clock ticks since boot. A zombie counts as gone.
-fn start_time(pid: u32) -> Option<String> {
-    let bytes = files::read_small(Path::new(&format!("/proc/{pid}/stat")), 4096).ok()?;
+/// What `/proc/<pid>/stat` says of a process.
+struct Stat {
+    /// A zombie counts as gone.
+    gone: bool,
+    /// Field 22: start time in clock ticks since boot.
+    start: String,
+}
+
+fn stat(pid: u32) -> std::io::Result<Stat> {
+    let bytes = files::read_small(Path::new(&format!("/proc/{pid}/stat")), 4096)?;
     let text = String::from_utf8_lossy(&bytes);
-    // The second field is a name in parentheses, which may hold anything.
-    let mut rest = text[text.rfind(')')? + 1..].split_ascii_whitespace();
-    let state = rest.next()?;
-    if matches!(state, "Z" | "X") { None } else { rest.nth(18).map(str::to_owned) }
+    let read = || {
+        // The second field is a name in parentheses, which may hold anything.
+        let mut rest = text[text.rfind(')')? + 1..].split_ascii_whitespace();
+        let gone = matches!(rest.next()?, "Z" | "X");
+        Some(Stat { gone, start: rest.nth(18)?.to_owned() })
+    };
+    read().ok_or_else(|| std::io::Error::other(format!("/proc/{pid}/stat cannot be read")))
+}
+
+/// When a process that runs was started.
+fn start_time(pid: u32) -> Option<String> {
+    stat(pid).ok().filter(|stat| !stat.gone).map(|stat| stat.start)
 }
 
 /// The argument list a process was started with (Linux).
@@ -348,6 +391,9 @@ mod tests {
         let other = Process { start: Some("1".into()), ..me };
         assert!(!other.runs(), "the same number with another start is another process");
         assert!(find(u32::MAX).is_none());
+        assert_eq!((me.fate(), other.fate()), (Some(true), Some(false)));
+        assert_eq!(Process { pid: u32::MAX, start: None }.fate(), Some(false));
+        assert!(numbering().unwrap().starts_with("pid:["));
     }
 
     #[test]
