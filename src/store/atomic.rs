@@ -38,6 +38,19 @@ pub fn make_private(dir: &Path) -> io::Result<()> {
     fs_err::create_dir_all(dir)
 }
 
+/// Makes this one directory, which only its owner can enter. Its parent must be there.
+pub fn make_private_only(dir: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::DirBuilderExt as _;
+        std::fs::DirBuilder::new().mode(0o700).create(dir).is_ok() || dir.is_dir()
+    }
+    #[cfg(not(unix))]
+    {
+        std::fs::create_dir(dir).is_ok() || dir.is_dir()
+    }
+}
+
 /// Replaces a file by `bytes` in one step, readable by its owner alone. The directory must exist.
 /// With `durable` the bytes are on the disk before the name is.
 pub fn replace(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {

@@ -5,6 +5,7 @@
 
 pub mod atomic;
 pub mod automatic;
+pub mod beats;
 pub mod chains;
 pub mod config;
 pub mod exports;
@@ -13,10 +14,13 @@ pub mod jobs;
 mod keys;
 pub mod learned;
 pub mod lock;
+mod run;
 pub mod session;
 pub mod setup;
 pub mod trace;
 pub mod watchers;
+
+pub use run::RunDir;
 
 use std::io;
 use std::path::{Path, PathBuf};
