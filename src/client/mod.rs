@@ -6,6 +6,7 @@ pub mod event;
 pub mod figures;
 pub mod flags;
 pub mod headless;
+pub mod job;
 pub mod lenient;
 pub mod models;
 pub mod notification;

@@ -78,7 +78,7 @@ pub fn answer(host: &Host, input: &[u8]) -> Option<String> {
             Reply::default()
         }
         Kind::SessionEnd => gauge::on_end(&call),
-        Kind::Other => Reply::default(),
+        _ => Reply::default(),
     };
     reply.to_line(kind)
 }
