@@ -103,7 +103,10 @@ fn files_outside(sandbox: &Sandbox) -> Vec<String> {
     while let Some(dir) = open.pop() {
         for entry in fs_err::read_dir(dir).unwrap().map(Result::unwrap) {
             let path = entry.path();
-            if path == sandbox.state() {
+            // Its own: the state directory, and the run directory that is named there.
+            let run = path.parent().is_some_and(|dir| dir.ends_with("tmp"))
+                && path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("longhaul-"));
+            if path == sandbox.state() || run {
                 continue;
             }
             if path.is_dir() {
@@ -132,15 +135,23 @@ fn mutated_payloads_and_events_harm_nothing() {
     let mut payload = sandbox.payload(200_000, Some(160_000), Some(&path));
     payload["longhaul"] = json!({ "v": 1, "event": "start", "columns": 80, "figures": { "tokens": 5,
         "output_tokens": 6, "window": 200_000, "autoCompactThreshold": 167_000, "isAutoCompactEnabled": true } });
-    let events =
-        ["SessionStart", "UserPromptSubmit", "PostToolBatch", "PreCompact", "PostCompact", "SessionEnd"];
-    let events = events.map(|name| {
-        sandbox.event(
-            name,
-            &json!({ "prompt": "x", "source": "resume", "context_tokens": 160_000,
-            "trigger": "auto", "model": "claude-opus-5-5", "estimated_cache_write_usd": 2.0 }),
-        )
-    });
+    let started = ["SessionStart", "UserPromptSubmit", "PreCompact", "PostCompact", "SessionEnd"];
+    let worked = ["PreToolUse", "PermissionRequest", "PostToolBatch", "SubagentStart", "SubagentStop"];
+    let told = ["Notification", "Stop", "StopFailure"];
+    let events: Vec<_> = started
+        .iter()
+        .chain(&worked)
+        .chain(&told)
+        .map(|name| {
+            let more = json!({ "prompt": "x", "source": "resume", "context_tokens": 160_000,
+                "trigger": "auto", "model": "claude-opus-5-5", "estimated_cache_write_usd": 2.0,
+                "prompt_id": "p", "tool_name": "Bash", "tool_use_id": "t", "error": "rate_limit",
+                "tool_input": { "command": "make", "timeout": 5_000 }, "tool_calls": [{ "tool_use_id": "t" }],
+                "background_tasks": [{ "id": "b", "type": "shell", "status": "running", "command": "x" }],
+                "notification_type": "permission_prompt", "message": "m", "agent_type": "general-purpose" });
+            sandbox.event(name, &more)
+        })
+        .collect();
     let mut dice = Dice(seed);
     for round in 0..mutations() {
         let input = mutated(&mut dice, &payload);

@@ -32,8 +32,12 @@ impl Sandbox {
         let root = tempfile::tempdir().unwrap();
         let home = root.path().join("home");
         fs_err::create_dir_all(home.join(".claude")).unwrap();
-        fs_err::create_dir_all(root.path().join("work")).unwrap();
-        let env = vec![("HOME".to_owned(), home.to_str().unwrap().to_owned())];
+        for dir in ["work", "tmp"] {
+            fs_err::create_dir_all(root.path().join(dir)).unwrap();
+        }
+        let text = |path: &Path| path.to_str().unwrap().to_owned();
+        let env =
+            vec![("HOME".to_owned(), text(&home)), ("TMPDIR".to_owned(), text(&root.path().join("tmp")))];
         Self { root, env }
     }
 

@@ -22,6 +22,7 @@ impl Scene {
     /// Makes a home with settings in the scopes of person and project.
     pub fn new(work: &Path) -> Self {
         let scene = Self { home: work.join("home"), project: work.join("home/work/project") };
+        fs::create_dir_all(scene.home.join("tmp")).unwrap();
         for dir in [".git", ".claude", "src"] {
             fs::create_dir_all(scene.project.join(dir)).unwrap();
         }
@@ -79,6 +80,7 @@ impl Scene {
         let mut env: Vec<(String, OsString)> = [
             ("PATH", std::env::var_os("PATH").unwrap_or_default()),
             ("HOME", self.home.clone().into()),
+            ("TMPDIR", self.home.join("tmp").into()),
             ("CLAUDE_PROJECT_DIR", self.project.clone().into()),
             // Any process that lives: its command line is read.
             ("CLAUDE_PID", std::process::id().to_string().into()),

@@ -4,6 +4,7 @@
 mod gauge;
 mod handoff;
 mod inbox;
+mod liveness;
 
 use std::path::{Path, PathBuf};
 
@@ -46,6 +47,8 @@ pub fn answer(host: &Host, input: &[u8]) -> Option<String> {
     let untrusted: Vec<&Path> = [&project, &cwd].into_iter().flatten().map(PathBuf::as_path).collect();
     let store = Store::locate(host, &untrusted);
     let call = Call { host, event: &event, session, project, store };
+    // First, and of every session: what comes after it takes its time.
+    liveness::on_event(&call);
     // A session that reads its parent is told nothing, and nothing is asked of it.
     if call.store.as_ref().is_some_and(|store| is_reading(store, &call.session)) {
         return None;

@@ -51,6 +51,14 @@ pub fn make_private_only(dir: &Path) -> bool {
     }
 }
 
+/// A file of these bytes in the directory, readable by its owner alone. It goes again unless it is given a name.
+pub(super) fn temporary(dir: &Path, bytes: &[u8]) -> io::Result<tempfile::NamedTempFile> {
+    check_limit(bytes.len())?;
+    let mut temp = tempfile::Builder::new().prefix(PREFIX).tempfile_in(dir)?;
+    temp.write_all(bytes)?;
+    Ok(temp)
+}
+
 /// Replaces a file by `bytes` in one step, readable by its owner alone. The directory must exist.
 /// With `durable` the bytes are on the disk before the name is.
 pub fn replace(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
@@ -60,10 +68,7 @@ pub fn replace(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
 /// The same with other permissions than the owner's alone: those of a file that is not ours.
 pub fn replace_as(path: &Path, bytes: &[u8], durable: bool, mode: Option<Permissions>) -> io::Result<()> {
     let dir = path.parent().ok_or_else(|| io::Error::other("a file without a directory"))?;
-    check_limit(bytes.len())?;
-    // tempfile makes it 0600 and takes it away again when anything below fails.
-    let mut temp = tempfile::Builder::new().prefix(PREFIX).tempfile_in(dir)?;
-    temp.write_all(bytes)?;
+    let temp = temporary(dir, bytes)?;
     if durable {
         temp.as_file().sync_all()?;
     }

@@ -2,7 +2,7 @@
 //! choice stands in `<state>/run-dir`, and every reader goes through that record, since cron and launchd have
 //! another environment than a session.
 
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{Store, atomic};
@@ -15,6 +15,9 @@ const RECORD: &str = "run-dir";
 const WITHIN: &str = "run";
 /// The longest record, in bytes.
 const MOST: u64 = 8 << 10;
+
+/// What is written to see whether a place takes it.
+const PROBE: [u8; 4096] = [0; 4096];
 
 /// What the record says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,9 +99,7 @@ impl Store {
         if !made || (!dir.exists() && !atomic::make_private_only(dir)) {
             return false;
         }
-        let probe =
-            || tempfile::Builder::new().prefix(atomic::PREFIX).tempfile_in(dir)?.write_all(&[0; 4096]);
-        files::distrust_dir(dir).is_none() && probe().is_ok()
+        files::distrust_dir(dir).is_none() && atomic::temporary(dir, &PROBE).is_ok()
     }
 
     /// Writes the choice down, unless somebody has chosen meanwhile: of two that do so at once the first one's
@@ -111,9 +112,7 @@ impl Store {
         match self.run_dir() {
             Ok(RunDir::At(theirs)) if Some(&*theirs) != not => return Some(theirs),
             Ok(RunDir::None) => {
-                let mut temp =
-                    tempfile::Builder::new().prefix(atomic::PREFIX).tempfile_in(self.dir()).ok()?;
-                writeln!(temp, "{text}").ok()?;
+                let temp = atomic::temporary(self.dir(), format!("{text}\n").as_bytes()).ok()?;
                 if temp.persist_noclobber(&record).is_err() {
                     let Ok(RunDir::At(theirs)) = self.run_dir() else { return None };
                     return Some(theirs);

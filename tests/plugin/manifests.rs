@@ -7,8 +7,23 @@ use serde_json::Value;
 use super::file;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-const EVENTS: [&str; 6] =
-    ["SessionStart", "UserPromptSubmit", "PostToolBatch", "PreCompact", "PostCompact", "SessionEnd"];
+/// PostToolUse and PostToolUseFailure are not among them: each event costs a call some 10 ms, and PostToolBatch
+/// tells the same.
+const EVENTS: [&str; 13] = [
+    "SessionStart",
+    "UserPromptSubmit",
+    "PreToolUse",
+    "PermissionRequest",
+    "PostToolBatch",
+    "SubagentStart",
+    "SubagentStop",
+    "Notification",
+    "Stop",
+    "StopFailure",
+    "PreCompact",
+    "PostCompact",
+    "SessionEnd",
+];
 
 fn json(path: &str) -> Value {
     serde_json::from_str(&file(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
