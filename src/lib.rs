@@ -1,7 +1,7 @@
 //! The library behind longhaul's four programs.
 //!
 //! Floors, each using only those below it: faces (`hook`, `line`, `watcher`, `cli`), features
-//! (`handoff`, `setup`, then `gauge`), ground (`client`, `store`, then `host`, then `base`).
+//! (`handoff`, `setup`, then `gauge`, `liveness`), ground (`client`, `store`, then `host`, then `base`).
 //! `tests/layers.rs` fails on an arrow that runs up or sideways.
 
 pub mod base;
@@ -12,6 +12,7 @@ pub mod handoff;
 pub mod hook;
 pub mod host;
 pub mod line;
+pub mod liveness;
 pub mod setup;
 pub mod store;
 pub mod watcher;

@@ -7,7 +7,7 @@ use std::path::Path;
 const FLOORS: [&[&str]; 6] = [
     &["hook", "line", "watcher", "cli"],
     &["setup", "handoff"],
-    &["gauge"],
+    &["gauge", "liveness"],
     &["client", "store"],
     &["host"],
     &["base"],

@@ -46,10 +46,11 @@ pub fn redraw(host: &Host, input: &[u8]) -> String {
     let untrusted: Vec<&Path> = untrusted(&payload, &subject);
     let store = Store::locate(host, &untrusted);
     let handed = payload.longhaul.as_ref();
-    if handed.is_some_and(|handed| handed.event.as_deref() == Some("stream")) {
-        if let Some((store, id)) = store.as_ref().zip(subject.session.as_ref()) {
-            let _ = store.save(id, Slot::Stream, host.now_ms().to_string().as_bytes());
-        }
+    let event = handed.and_then(|handed| handed.event.as_deref());
+    if let Some(((store, id), event)) = store.as_ref().zip(subject.session.as_ref()).zip(event) {
+        stamp(host, store, id, event);
+    }
+    if event == Some("stream") {
         return String::new();
     }
     let taken = take(host, store.as_ref(), &subject, BUDGET_MS);
@@ -63,6 +64,17 @@ pub fn redraw(host: &Host, input: &[u8]) -> String {
     let command = taken.settings.first(|values| values.status_command.as_deref());
     let place = place(command.map(|(command, _)| command), store.as_ref());
     serde_json::to_string(&Answer { text: &text, place }).unwrap_or_default()
+}
+
+/// Notes that the mod watches this session's response stream, and when that moved: in the middle of a response,
+/// and at its end.
+fn stamp(host: &Host, store: &Store, id: &SessionId, event: &str) {
+    let moved = match event {
+        "stream" | "step" => host.now_ms(),
+        "start" => store.stream(id).map_or(0, |(moved, _)| moved),
+        _ => return,
+    };
+    let _ = store.save(id, Slot::Stream, moved.to_string().as_bytes());
 }
 
 /// What to print when the program itself has failed.

@@ -1,6 +1,9 @@
 //! What the person configured: `<state>/config.json`, every key optional.
 
-use serde::Deserialize;
+use std::fmt;
+
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use super::Store;
 use crate::host::files;
@@ -14,6 +17,10 @@ pub struct Config {
     /// What the exports made before compactions may come to on the disk, all together, in bytes: above it the
     /// oldest go. The last one made always stays. 0: none is made.
     pub automatic_exports_max_bytes: u64,
+    /// From when on a session counts as stuck.
+    pub liveness: Liveness,
+    /// When the person is told.
+    pub notify: Notify,
     /// The watcher.
     pub watch: Watch,
 }
@@ -23,6 +30,8 @@ impl Default for Config {
         Self {
             statusline: Beside::default(),
             automatic_exports_max_bytes: 2_000_000_000,
+            liveness: Liveness::default(),
+            notify: Notify::default(),
             watch: Watch::default(),
         }
     }
@@ -34,6 +43,84 @@ impl Default for Config {
 pub struct Watch {
     /// It stays in background sessions too, which the client then calls at work for as long as they live.
     pub background: bool,
+}
+
+/// From when on a session counts as stuck, in seconds without a movement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Liveness {
+    /// It may be stuck.
+    pub stale: Seconds,
+    /// The same of a request to the model whose response nobody sees moving.
+    pub stale_thinking: Seconds,
+    /// It is stuck, most likely; counted from the same moment as `stale`.
+    pub dead: Seconds,
+}
+
+impl Default for Liveness {
+    fn default() -> Self {
+        Self { stale: Seconds(300), stale_thinking: Seconds(900), dead: Seconds(900) }
+    }
+}
+
+/// When the person is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Notify {
+    /// That a session waits for them, from this many seconds on.
+    pub waiting_after: Seconds,
+}
+
+impl Default for Notify {
+    fn default() -> Self {
+        Self { waiting_after: Seconds(120) }
+    }
+}
+
+/// A span in seconds, from one to a year.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Seconds(pub i64);
+
+/// The longest span, in seconds.
+const YEAR: i64 = 366 * 86_400;
+
+impl Seconds {
+    /// In milliseconds.
+    pub fn ms(self) -> i64 {
+        self.0.saturating_mul(1000)
+    }
+}
+
+impl<'de> Deserialize<'de> for Seconds {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_i64(ReadSeconds)
+    }
+}
+
+/// Checks a span where it stands, so that an error names its line.
+struct ReadSeconds;
+
+impl ReadSeconds {
+    fn check<E: Error>(seconds: Option<i64>) -> Result<Seconds, E> {
+        let sane = seconds.filter(|seconds| (1..=YEAR).contains(seconds));
+        sane.map(Seconds).ok_or_else(|| E::custom(format!("not a span of 1 to {YEAR} seconds")))
+    }
+}
+
+impl Visitor<'_> for ReadSeconds {
+    type Value = Seconds;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a whole number of seconds")
+    }
+
+    fn visit_i64<E: Error>(self, seconds: i64) -> Result<Seconds, E> {
+        Self::check(Some(seconds))
+    }
+
+    fn visit_u64<E: Error>(self, seconds: u64) -> Result<Seconds, E> {
+        Self::check(i64::try_from(seconds).ok())
+    }
 }
 
 /// Where the module draws beside a person's own status line.
@@ -86,5 +173,16 @@ mod tests {
             error.contains("config.json") && error.contains("statuslime") && error.contains("line 2"),
             "{error}"
         );
+        for (wrong, said) in
+            [("0", "not a span"), ("-5", "not a span"), ("1e300", "whole number"), ("\"5m\"", "whole number")]
+        {
+            write(&format!("{{\n \"liveness\": {{\n  \"stale\": {wrong}\n }}\n}}"));
+            let error = store.config_file().unwrap_err();
+            assert!(error.contains(said) && error.contains("line 3"), "{wrong}: {error}");
+        }
+        write(r#"{ "liveness": { "stale": 5 }, "notify": { "waiting_after": 7 } }"#);
+        let config = store.config_file().unwrap();
+        assert_eq!(config.liveness, Liveness { stale: Seconds(5), ..Liveness::default() });
+        assert_eq!(config.notify.waiting_after.ms(), 7_000);
     }
 }

@@ -19,7 +19,7 @@ pub enum Slot {
     Scan,
     /// What the model was told, and when.
     Notice,
-    /// When the response stream last moved.
+    /// When the response stream last moved, as the mod that watches it says.
     Stream,
     /// The process of ours that has this session read a parent: number and start. There while it does.
     Reading,
@@ -71,6 +71,14 @@ impl Store {
     /// Replaces a record. Makes no directory: that is [`Store::prepare`]'s, off the redraw path.
     pub fn save(&self, session: &SessionId, slot: Slot, bytes: &[u8]) -> io::Result<()> {
         atomic::replace(&self.slot(session, slot), bytes, false)
+    }
+
+    /// When the session's response stream last moved (0: not yet), and when that was written, epoch ms both.
+    pub fn stream(&self, session: &SessionId) -> Option<(i64, i64)> {
+        let path = self.slot(session, Slot::Stream);
+        let moved = String::from_utf8(files::read_small(&path, 64).ok()?).ok()?.trim().parse().ok()?;
+        let written = std::fs::metadata(&path).ok()?.modified().ok()?;
+        Some((moved, crate::host::clock::epoch_ms(written)))
     }
 
     /// Takes a record away.

@@ -1,0 +1,6 @@
+//! Which session works, waits, is stuck or is gone: told from five facts that each can lie alone. `verdict`
+//! decides, `facts` gathers for one session, `sweep` goes through all of them.
+
+pub mod facts;
+pub mod sweep;
+pub mod verdict;
