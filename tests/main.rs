@@ -12,6 +12,8 @@ mod handoff;
 mod handover;
 mod hostile;
 mod layers;
+#[cfg(all(unix, feature = "testing"))]
+mod liveness;
 mod notices;
 mod plugin;
 mod readme;

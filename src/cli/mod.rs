@@ -8,6 +8,7 @@ mod page;
 mod progress;
 mod sample;
 mod select;
+mod sessions;
 pub mod setup;
 mod weigh;
 
@@ -20,7 +21,7 @@ use clap::{Parser, Subcommand};
 use crate::base::text::clean_json;
 use crate::host::{Host, stop};
 
-/// Shows how full a Claude Code session is against the wall that really ends it.
+/// Shows how full a Claude Code session is against the wall that really ends it, and how all sessions are.
 #[derive(Debug, Parser)]
 #[command(name = "longhaul", version, max_term_width = 100, after_help = EXAMPLES)]
 pub struct Cli {
@@ -33,6 +34,7 @@ const EXAMPLES: &str = "Examples:
   longhaul explain --session ID --json    the same of another one, for programs
   longhaul weigh --transcript FILE        how heavy a session has become
   longhaul export --session ID            write a session out, to be read in full elsewhere
+  longhaul sessions                       all sessions: which works, waits, is stuck or is gone
   longhaul setup --dry-run                what setup would change, and nothing else
 
 Exit codes: 0 done, 1 could not be done (said on standard error), 2 wrong usage.";
@@ -43,6 +45,7 @@ enum Verb {
     Weigh(weigh::Args),
     Export(export::Args),
     Handoff(handoff::Args),
+    Sessions(sessions::Args),
     Setup(setup::SetupArgs),
 }
 
@@ -70,6 +73,7 @@ pub fn run(cli: Cli, host: &Host) -> Result<ExitCode> {
         Verb::Weigh(args) => weigh::run(&args, host)?,
         Verb::Export(args) => export::run(&args, host)?,
         Verb::Handoff(args) => return handoff::run(&args, host),
+        Verb::Sessions(args) => return sessions::run(&args, host),
         Verb::Setup(args) => return setup::run(&args, host),
     }
     Ok(ExitCode::SUCCESS)
