@@ -14,6 +14,7 @@
 
 #[cfg(unix)]
 mod compactions;
+mod fleet;
 #[cfg(unix)]
 mod handoffs;
 #[cfg(unix)]

@@ -47,6 +47,7 @@ pub fn run(programs: &str, floor: &str, launcher: &str, work: &str) {
         scene.start("hook UserPromptSubmit, 1 GB", &hook, &prompt(&large)),
         through,
         colon,
+        scene.start("hook PreToolUse, a beat alone", &hook, &call(&scene, &small)),
     ];
     let times = in_turns(&starts, ROUNDS);
     println!("\nmedians of {ROUNDS}, taking turns, all files in the cache");
@@ -60,10 +61,21 @@ pub fn run(programs: &str, floor: &str, launcher: &str, work: &str) {
         say(&format!("peak memory, {}", start.name), start.peak() as f64, "KiB", target);
     }
     measurement(&scene);
+    super::fleet::run(&scene, Path::new(programs));
+}
+
+/// A tool that is about to run, as the client says it.
+fn call(scene: &Scene, session: &Session) -> Value {
+    let mut event = scene.event("PreToolUse", &session.id, &session.path);
+    event["prompt_id"] = json!("8950696c-9a27-46d1-a491-6163c493716e");
+    event["tool_name"] = json!("Bash");
+    event["tool_use_id"] = json!("toolu_01A09q90qw90lq917835lq9");
+    event["tool_input"] = json!({"command": "cargo test --locked", "description": "Runs the tests"});
+    event
 }
 
 fn judge(times: &[Times]) {
-    let [empty, small, large, after, moved, hook, through, colon] = times else { return };
+    let [empty, small, large, after, moved, hook, through, colon, beat] = times else { return };
     let over = |what: &Times, floor: &Times| what.median() / floor.median();
     let busier = |what: &Times| what.busy_ms() / empty.busy_ms();
     println!();
@@ -74,10 +86,12 @@ fn judge(times: &[Times]) {
     say("redraw after a response / an empty program", over(after, empty), "times", Some(1.5));
     say("redraw for the mod / an empty program", over(moved, empty), "times", Some(1.5));
     say("hook, 1 GB / an empty program", over(hook, empty), "times", Some(1.5));
+    say("hook, a beat alone / an empty program", over(beat, empty), "times", Some(1.5));
     say("  of processor time: redraw, 1 GB", busier(large), "times", None);
     say("  of processor time: redraw after a response", busier(after), "times", None);
     say("  of processor time: redraw for the mod", busier(moved), "times", None);
     say("  of processor time: hook, 1 GB", busier(hook), "times", None);
+    say("  of processor time: a beat alone", busier(beat), "times", None);
     say("launcher and hook / sh -c :", over(through, colon), "times", None);
     say("launcher alone (less the hook)", through.ms() - hook.ms(), "ms", None);
     say("  of processor time", through.busy_ms() - hook.busy_ms(), "ms", None);
@@ -85,7 +99,7 @@ fn judge(times: &[Times]) {
 }
 
 /// A figure, and whether it is at most what it should be.
-fn say(what: &str, is: f64, unit: &str, most: Option<f64>) {
+pub fn say(what: &str, is: f64, unit: &str, most: Option<f64>) {
     let verdict = most.map_or_else(String::new, |most| {
         format!("   target <= {most} {unit}: {}", if is <= most { "reached" } else { "MISSED" })
     });

@@ -106,7 +106,7 @@ fn leave(place: &Place, call: &Call<'_>, act: &Act, stamp: &Stamp) -> io::Result
     let same = before.filter(|before| before.is_of(stamp.0.pid, stamp.0.proc_start.as_deref()));
     match act {
         Act::Start => {
-            let restarted = before.filter(|before| was_restarted(before, call.event, &stamp.0));
+            let restarted = before.filter(|before| was_restarted(before, &stamp.0));
             let restarted = restarted.map(|_| stamp.0.at);
             let name = stamp.0.name.clone().or_else(|| before?.name.clone());
             let phase = Phase::Starting;
@@ -134,11 +134,14 @@ fn runs(beat: &Beat) -> Option<bool> {
     Process { pid: beat.pid?, start: beat.proc_start.clone() }.fate()
 }
 
-/// Whether the client's supervisor started the session again after its process had died.
-fn was_restarted(before: &Beat, event: &Event, now: &Beat) -> bool {
-    let resumed = event.source.as_deref() == Some("resume") && now.kind == Some(beats::Kind::Bg);
+/// Whether the client's supervisor started the session again after its process had died. It resumes one that has
+/// a transcript, and begins one anew that has none yet.
+fn was_restarted(before: &Beat, now: &Beat) -> bool {
     let another = !before.is_of(now.pid, now.proc_start.as_deref());
-    resumed && another && before.phase != Phase::Ended && runs(before) == Some(false)
+    now.kind == Some(beats::Kind::Bg)
+        && another
+        && before.phase != Phase::Ended
+        && runs(before) == Some(false)
 }
 
 fn leave_of_main(

@@ -26,6 +26,8 @@ mod http;
 mod inbox;
 mod lineage;
 mod live;
+#[cfg(feature = "testing")]
+mod liveness;
 mod longhaul;
 mod market;
 mod notices;
