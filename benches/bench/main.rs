@@ -14,6 +14,7 @@
 
 #[cfg(unix)]
 mod compactions;
+#[cfg(unix)]
 mod fleet;
 #[cfg(unix)]
 mod handoffs;
