@@ -22,9 +22,10 @@ pub fn rough(ms: i64) -> String {
     }
 }
 
-/// Reads a span as it is typed: `90m`, `36h`, `30d`, `8w`.
+/// Reads a span as it is typed: `45s`, `90m`, `36h`, `30d`, `8w`.
 pub fn parse(text: &str) -> Option<i64> {
     let unit = match text.chars().last()? {
+        's' => 1_000,
         'm' => MINUTE_MS,
         'h' => HOUR_MS,
         'd' => 24 * HOUR_MS,
@@ -70,6 +71,7 @@ mod tests {
         assert_eq!(said, ["0s", "59s", "1m", "59m", "47h", "2d", "37d"]);
         let read = ["90m", "36h", "30d", "1w", "0d"].map(parse);
         assert_eq!(read, [90, 36 * 60, 30 * 24 * 60, 7 * 24 * 60, 0].map(|m| Some(m * MINUTE_MS)));
+        assert_eq!(parse("45s"), Some(45_000));
         for bad in ["", "d", "30", "-1d", "+1d", "1.5d", "30 d", "30D", "3é", "99999999999999999999d"] {
             assert_eq!(parse(bad), None, "{bad:?}");
         }

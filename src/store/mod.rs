@@ -19,6 +19,7 @@ pub mod session;
 pub mod setup;
 pub mod trace;
 pub mod watchers;
+pub mod watches;
 
 pub use run::RunDir;
 

@@ -25,7 +25,7 @@ use crate::store::exports::Gone;
                         stays,\nso does the export of a forgotten handoff, and so do all transcripts: remove them by \
                         hand.")]
 pub struct Args {
-    /// How old, at least: a number and m, h, d or w
+    /// How old, at least: a number and s, m, h, d or w
     #[arg(long, value_name = "SPAN", value_parser = older_than)]
     older_than: i64,
     /// Say what would go, and remove nothing
@@ -37,7 +37,7 @@ pub struct Args {
 }
 
 fn older_than(text: &str) -> Result<i64, String> {
-    span::parse(text).ok_or_else(|| "a whole number with m, h, d or w behind it, as 30d".to_owned())
+    span::parse(text).ok_or_else(|| "a whole number with s, m, h, d or w behind it, as 30d".to_owned())
 }
 
 /// Why an old handoff stays.
