@@ -28,6 +28,51 @@ fn open_sized(path: &Path) -> io::Result<(File, u64)> {
     }
 }
 
+/// Which file this is: device and number there, for as long as somebody has it open. Where the system gives its
+/// files no numbers, the time at which it was made stands in.
+pub fn identity(meta: &std::fs::Metadata) -> (u64, u64) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        (meta.dev(), meta.ino())
+    }
+    #[cfg(not(unix))]
+    {
+        let made = meta.created().map_or(0, super::clock::epoch_ms);
+        (0, u64::try_from(made).unwrap_or(0))
+    }
+}
+
+/// Whether no name leads to an open file any more.
+pub fn is_nameless(file: &File) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        file.metadata().is_ok_and(|meta| meta.nlink() == 0)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = file;
+        false
+    }
+}
+
+/// Reads from a place in an open file; fewer bytes only at its end.
+pub fn read_at(mut file: &File, offset: u64, into: &mut [u8]) -> io::Result<usize> {
+    use std::io::{Seek as _, SeekFrom};
+    file.seek(SeekFrom::Start(offset))?;
+    let mut got = 0;
+    while got < into.len() {
+        match file.read(&mut into[got..]) {
+            Ok(0) => break,
+            Ok(more) => got += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(got)
+}
+
 /// The whole of a small regular file. One larger than `max` bytes is an error, not a partial read.
 pub fn read_small(path: &Path, max: u64) -> io::Result<Vec<u8>> {
     let (file, size) = open_sized(path)?;

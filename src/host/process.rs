@@ -4,7 +4,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use super::clock::{Deadline, sleep_ms};
 use super::files;
@@ -65,6 +65,42 @@ pub fn numbering() -> Option<String> {
     fs_err::read_link("/proc/self/ns/pid").ok()?.to_str().map(str::to_owned)
 }
 
+/// What has become of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Life {
+    /// It runs.
+    Runs,
+    /// It has ended; how, where the system still tells: as long as nobody has asked for that.
+    Ended(Option<Exit>),
+}
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// With this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+impl Process {
+    /// What has become of it.
+    pub fn life(&self) -> Life {
+        if self.start.is_none() {
+            return if exists(self.pid) { Life::Runs } else { Life::Ended(None) };
+        }
+        let Some(stat) = stat(self.pid).ok().filter(|stat| Some(&stat.start) == self.start.as_ref()) else {
+            return Life::Ended(None);
+        };
+        if !stat.gone {
+            return Life::Runs;
+        }
+        let signal = stat.exit.map(|status| status & 0x7f).filter(|signal| *signal != 0);
+        let code = stat.exit.map(|status| Exit::Code(status >> 8 & 0xff));
+        Life::Ended(signal.map(Exit::Signal).or(code))
+    }
+}
+
 #[cfg(unix)]
 fn exists(pid: u32) -> bool {
     let Some(pid) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) else { return false };
@@ -78,10 +114,12 @@ fn exists(_pid: u32) -> bool {
 
 /// What `/proc/<pid>/stat` says of a process.
 struct Stat {
-    /// A zombie counts as gone.
+    /// It has ended, and nobody has asked how: it counts as gone.
     gone: bool,
     /// Field 22: start time in clock ticks since boot.
     start: String,
+    /// Field 52, as `wait` would give it.
+    exit: Option<i32>,
 }
 
 fn stat(pid: u32) -> std::io::Result<Stat> {
@@ -91,7 +129,9 @@ fn stat(pid: u32) -> std::io::Result<Stat> {
         // The second field is a name in parentheses, which may hold anything.
         let mut rest = text[text.rfind(')')? + 1..].split_ascii_whitespace();
         let gone = matches!(rest.next()?, "Z" | "X");
-        Some(Stat { gone, start: rest.nth(18)?.to_owned() })
+        let start = rest.nth(18)?.to_owned();
+        let exit = rest.nth(29).and_then(|status| status.parse().ok());
+        Some(Stat { gone, start, exit })
     };
     read().ok_or_else(|| std::io::Error::other(format!("/proc/{pid}/stat cannot be read")))
 }
@@ -182,8 +222,8 @@ pub fn run(
     if let Some(stdin) = child.stdin.take() {
         feed(stdin, input);
     }
-    let out = child.stdout.take().map(|pipe| Output::of(pipe, KEPT));
-    let err = child.stderr.take().map(|pipe| Output::of(pipe, KEPT));
+    let out = child.stdout.take().map(|pipe| Output::of(pipe, KEPT, false));
+    let err = child.stderr.take().map(|pipe| Output::of(pipe, KEPT, false));
     let deadline = Deadline::after_ms(limit_ms);
     let status = loop {
         if let Some(status) = child.try_wait()? {
@@ -230,8 +270,19 @@ pub struct Running {
 /// How long a program that was asked to end is waited for, in ms.
 const FAREWELL_MS: u64 = 8_000;
 
-/// Starts a program in a process group of its own, so that what it starts ends with it.
+/// Starts a program in a process group of its own, so that what it starts ends with it. Of its output the first
+/// bytes are kept.
 pub fn start(what: &Start) -> std::io::Result<Running> {
+    start_with(what, false)
+}
+
+/// The same, for a program whose output is taken as it comes: one that says more than is kept waits until that
+/// was taken.
+pub fn start_stream(what: &Start) -> std::io::Result<Running> {
+    start_with(what, true)
+}
+
+fn start_with(what: &Start, waits: bool) -> std::io::Result<Running> {
     let mut command = Command::new(what.program);
     command.args(what.args).current_dir(what.dir);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -248,8 +299,8 @@ pub fn start(what: &Start) -> std::io::Result<Running> {
         feed(stdin, what.input);
     }
     let most = what.most;
-    let out = child.stdout.take().map(|pipe| Output::of(pipe, most));
-    let err = child.stderr.take().map(|pipe| Output::of(pipe, KEPT));
+    let out = child.stdout.take().map(|pipe| Output::of(pipe, most, waits));
+    let err = child.stderr.take().map(|pipe| Output::of(pipe, KEPT, false));
     Ok(Running { child, out, err, ended: false })
 }
 
@@ -274,15 +325,32 @@ impl Running {
         Ok(Some(Ran { code: status.code(), stdout, stderr }))
     }
 
+    /// What it said since this was asked last.
+    pub fn take(&mut self) -> Vec<u8> {
+        self.out.as_ref().map(Output::take).unwrap_or_default()
+    }
+
+    /// Asks it to end, and waits for nothing.
+    pub fn ask_to_end(&mut self) {
+        if !self.ended {
+            self.signal(false);
+        }
+    }
+
     /// Asks it to end, and makes it where it does not.
     pub fn end(&mut self) {
+        self.end_within(FAREWELL_MS);
+    }
+
+    /// The same, where it gets this long to end by itself, in ms.
+    pub fn end_within(&mut self, farewell_ms: u64) {
         if self.ended {
             return;
         }
         self.signal(false);
-        let deadline = Deadline::after_ms(FAREWELL_MS);
+        let deadline = Deadline::after_ms(farewell_ms);
         while !deadline.passed() && !self.has_ended() {
-            sleep_ms(20);
+            sleep_ms(5);
         }
         self.signal(true);
         let _ = self.child.kill();
@@ -341,16 +409,42 @@ fn feed(mut stdin: std::process::ChildStdin, input: &[u8]) {
 /// what it started in a group of its own may hold that open for ever.
 const LEFT_MS: u64 = 2_000;
 
-/// The first bytes of an output, as they come; the rest is read and forgotten, so that nobody waits for us.
+/// An output, as it comes. Past what is kept it is read and forgotten, so that nobody waits for us; or it waits to
+/// be taken.
 #[derive(Debug)]
 struct Output {
-    kept: Arc<Mutex<Vec<u8>>>,
+    kept: Arc<Kept>,
     reader: std::thread::JoinHandle<()>,
 }
 
+#[derive(Debug, Default)]
+struct Kept {
+    bytes: Mutex<Vec<u8>>,
+    taken: Condvar,
+    /// Nobody takes it any more.
+    left: std::sync::atomic::AtomicBool,
+}
+
+impl Kept {
+    fn held(&self) -> std::sync::MutexGuard<'_, Vec<u8>> {
+        self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_left(&self) -> bool {
+        self.left.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
+    /// A reader between its look and its wait would miss the word: it holds the bytes then.
+    fn leave(&self) {
+        let _bytes = self.held();
+        self.left.store(true, std::sync::atomic::Ordering::Relaxed);
+        self.taken.notify_all();
+    }
+}
+
 impl Output {
-    fn of(mut pipe: impl std::io::Read + Send + 'static, most: u64) -> Self {
-        let kept = Arc::new(Mutex::new(Vec::new()));
+    fn of(mut pipe: impl std::io::Read + Send + 'static, most: u64, waits: bool) -> Self {
+        let kept = Arc::new(Kept::default());
         let (into, most) = (Arc::clone(&kept), usize::try_from(most).unwrap_or(usize::MAX));
         let reader = std::thread::spawn(move || {
             let mut piece = vec![0; 64 << 10];
@@ -358,8 +452,11 @@ impl Output {
                 match pipe.read(&mut piece) {
                     Ok(0) => return,
                     Ok(got) => {
-                        let mut kept = into.lock().unwrap_or_else(PoisonError::into_inner);
-                        let room = most - kept.len();
+                        let mut kept = into.held();
+                        while waits && kept.len() >= most && !into.is_left() {
+                            kept = into.taken.wait(kept).unwrap_or_else(PoisonError::into_inner);
+                        }
+                        let room = if waits { got } else { most.saturating_sub(kept.len()) };
                         kept.extend_from_slice(&piece[..got.min(room)]);
                     }
                     Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
@@ -370,13 +467,28 @@ impl Output {
         Self { kept, reader }
     }
 
+    /// What came since this was asked last.
+    fn take(&self) -> Vec<u8> {
+        let taken = std::mem::take(&mut *self.kept.held());
+        self.kept.taken.notify_all();
+        taken
+    }
+
     /// What came until the end, or until then.
     fn said(output: Option<Self>, until: Deadline) -> Vec<u8> {
-        let Some(Self { kept, reader }) = output else { return Vec::new() };
-        while !reader.is_finished() && !until.passed() {
+        let Some(output) = output else { return Vec::new() };
+        // A pipe holds little; so does this.
+        output.kept.leave();
+        while !output.reader.is_finished() && !until.passed() {
             sleep_ms(1);
         }
-        std::mem::take(&mut *kept.lock().unwrap_or_else(PoisonError::into_inner))
+        output.take()
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        self.kept.leave();
     }
 }
 
@@ -394,6 +506,59 @@ mod tests {
         assert_eq!((me.fate(), other.fate()), (Some(true), Some(false)));
         assert_eq!(Process { pid: u32::MAX, start: None }.fate(), Some(false));
         assert!(numbering().unwrap().starts_with("pid:["));
+    }
+
+    #[test]
+    fn how_a_process_ended_is_told_until_somebody_asks() {
+        let mut child =
+            Command::new("/bin/sh").args(["-c", "read x; exit 3"]).stdin(Stdio::piped()).spawn().unwrap();
+        let process = find(child.id()).unwrap();
+        assert_eq!(process.life(), Life::Runs);
+        drop(child.stdin.take());
+        let deadline = Deadline::after_ms(10_000);
+        while process.life() == Life::Runs && !deadline.passed() {
+            sleep_ms(2);
+        }
+        assert_eq!(process.life(), Life::Ended(Some(Exit::Code(3))));
+        child.wait().unwrap();
+        assert_eq!(process.life(), Life::Ended(None));
+        let mut child = Command::new("/bin/sleep").arg("60").spawn().unwrap();
+        let process = find(child.id()).unwrap();
+        child.kill().unwrap();
+        while process.life() == Life::Runs && !deadline.passed() {
+            sleep_ms(2);
+        }
+        assert_eq!(process.life(), Life::Ended(Some(Exit::Signal(9))));
+        child.wait().unwrap();
+    }
+
+    /// A program that says more than is taken waits, and loses nothing.
+    #[test]
+    fn an_output_that_is_taken_as_it_comes_is_whole() {
+        let root = tempfile::tempdir().unwrap();
+        let script = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); echo line $i; done; echo end";
+        let args = ["-c".to_owned(), script.to_owned()];
+        let program = Path::new("/bin/sh");
+        let what = Start { program, args: &args, without: &[], dir: root.path(), input: b"", most: 1000 };
+        let mut running = start_stream(&what).unwrap();
+        let deadline = Deadline::after_ms(60_000);
+        let mut said = Vec::new();
+        let ran = loop {
+            assert!(!deadline.passed(), "{} bytes", said.len());
+            said.extend(running.take());
+            if let Some(ran) = running.poll().unwrap() {
+                break ran;
+            }
+            sleep_ms(1);
+        };
+        said.extend(ran.stdout);
+        let text = String::from_utf8(said).unwrap();
+        assert_eq!((text.lines().count(), text.lines().last()), (20_001, Some("end")));
+        let args = ["-c".to_owned(), "while :; do echo more; done".to_owned()];
+        let mut running = start_stream(&Start { args: &args, ..what }).unwrap();
+        running.ask_to_end();
+        running.end_within(50);
+        assert!(!running.process().runs());
     }
 
     #[test]
