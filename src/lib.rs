@@ -16,3 +16,4 @@ pub mod liveness;
 pub mod setup;
 pub mod store;
 pub mod watcher;
+pub mod watches;

@@ -6,7 +6,7 @@ use std::path::Path;
 /// Floors from the top. Folders of one floor may not use each other.
 const FLOORS: [&[&str]; 6] = [
     &["hook", "line", "watcher", "cli"],
-    &["setup", "handoff"],
+    &["setup", "handoff", "watches"],
     &["gauge", "liveness"],
     &["client", "store"],
     &["host"],
