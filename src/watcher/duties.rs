@@ -75,6 +75,7 @@ pub fn all() -> Vec<Duty> {
         Ok(())
     };
     vec![
+        super::watches::duty(),
         Duty { name: "export", every_ms: EVERY_MS, whose: Whose::Leader, run: Box::new(export) },
         Duty { name: "prune", every_ms: 3_600_000, whose: Whose::Leader, run: Box::new(prune) },
     ]

@@ -9,6 +9,7 @@ mod heard;
 mod jobs;
 mod pace;
 mod post;
+mod watches;
 mod wording;
 
 use std::path::Path;
