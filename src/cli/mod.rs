@@ -10,6 +10,7 @@ mod sample;
 mod select;
 mod sessions;
 pub mod setup;
+mod watch;
 mod weigh;
 
 use std::io::Write as _;
@@ -35,6 +36,7 @@ const EXAMPLES: &str = "Examples:
   longhaul weigh --transcript FILE        how heavy a session has become
   longhaul export --session ID            write a session out, to be read in full elsewhere
   longhaul sessions                       all sessions: which works, waits, is stuck or is gone
+  longhaul watch add --file build.log     tell this session of every new line, without a deadline
   longhaul setup --dry-run                what setup would change, and nothing else
 
 Exit codes: 0 done, 1 could not be done (said on standard error), 2 wrong usage.";
@@ -46,6 +48,7 @@ enum Verb {
     Export(export::Args),
     Handoff(handoff::Args),
     Sessions(sessions::Args),
+    Watch(watch::Args),
     Setup(setup::SetupArgs),
 }
 
@@ -74,6 +77,7 @@ pub fn run(cli: Cli, host: &Host) -> Result<ExitCode> {
         Verb::Export(args) => export::run(&args, host)?,
         Verb::Handoff(args) => return handoff::run(&args, host),
         Verb::Sessions(args) => return sessions::run(&args, host),
+        Verb::Watch(args) => return watch::run(&args, host),
         Verb::Setup(args) => return setup::run(&args, host),
     }
     Ok(ExitCode::SUCCESS)

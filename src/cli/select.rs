@@ -98,27 +98,32 @@ pub fn session(host: &Host, store: Option<&Store>, id: Option<&str>) -> Result<S
     Ok(session)
 }
 
-/// The session this shell runs in, else the one open in this directory.
-fn own_session(host: &Host) -> Result<String> {
+/// The session this shell runs in, else the one open in this directory; several are an error.
+pub fn own_session_if_any(host: &Host) -> Result<Option<String>> {
     if let Some(id) = host.env("CLAUDE_CODE_SESSION_ID").filter(|id| !id.is_empty()) {
-        return Ok(id);
+        return Ok(Some(id));
     }
     let here = host.current_dir();
     let running = config_dir(host).map(|config| session_file::all(&config)).unwrap_or_default();
     let in_here = |file: &&session_file::SessionFile| file.cwd.as_ref().map(Path::new) == here.as_deref();
     let mut found = running.iter().filter(in_here).filter_map(|file| file.session_id.clone());
     match (found.next(), found.next()) {
-        (Some(id), None) => Ok(id),
         (Some(_), Some(_)) => {
             bail!(
                 "several sessions are open in this directory; name one with --session ID, which /status shows"
             )
         }
-        _ => bail!(
+        (found, _) => Ok(found),
+    }
+}
+
+fn own_session(host: &Host) -> Result<String> {
+    own_session_if_any(host)?.ok_or_else(|| {
+        anyhow!(
             "this shell runs in no session and none is open in this directory; name one with --session ID, which \
              /status shows"
-        ),
-    }
+        )
+    })
 }
 
 fn of_session(host: &Host, store: Option<&Store>, text: &str) -> Result<Subject> {
