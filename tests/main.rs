@@ -23,3 +23,4 @@ mod saga;
 mod sandbox;
 mod setup;
 mod watch;
+mod watches;

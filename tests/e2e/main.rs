@@ -40,3 +40,4 @@ mod smoke;
 mod terminal;
 mod versions;
 mod walls;
+mod watches;
