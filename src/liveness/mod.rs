@@ -2,5 +2,6 @@
 //! decides, `facts` gathers for one session, `sweep` goes through all of them.
 
 pub mod facts;
+pub mod incidents;
 pub mod sweep;
 pub mod verdict;
