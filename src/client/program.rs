@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::host::{Host, files, lies_in, process};
+use crate::host::program::{self, refusal};
+use crate::host::{Host, process};
 
 /// A version of the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -77,20 +78,7 @@ fn says(path: &Path, words: &str) -> Option<Version> {
 
 fn candidates(host: &Host) -> Vec<PathBuf> {
     let names: &[&str] = if cfg!(windows) { &["claude.exe", "claude.cmd"] } else { &["claude"] };
-    let path = host.env_os("PATH").unwrap_or_default();
-    let on_path = std::env::split_paths(&path)
-        .filter(|dir| dir.is_absolute())
-        .flat_map(|dir| names.iter().map(move |name| dir.join(name)));
-    host.env_path("CLAUDE_BIN").into_iter().chain(on_path).collect()
-}
-
-fn refusal(host: &Host, path: &Path, untrusted: &[PathBuf]) -> Option<&'static str> {
-    // A "project" that holds the home directory is the person's own place.
-    let own = |dir: &Path| host.home().is_some_and(|home| lies_in(&home, dir));
-    if untrusted.iter().any(|dir| !own(dir) && (lies_in(path, dir) || path.starts_with(dir))) {
-        return Some("lies in the project");
-    }
-    files::distrust(path)
+    host.env_path("CLAUDE_BIN").into_iter().chain(program::on_path(host, names)).collect()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ pub mod door;
 pub mod files;
 pub mod input;
 pub mod process;
+pub mod program;
 pub mod random;
 pub mod stdout;
 pub mod stop;

@@ -1,15 +1,16 @@
 //! What the person configured: `<state>/config.json`, every key optional.
 
 use std::fmt;
+use std::path::Path;
 
-use serde::de::{Error, Visitor};
+use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::Store;
 use crate::host::files;
 
 /// The configuration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Where the module draws when the person has a status line of their own.
@@ -19,7 +20,7 @@ pub struct Config {
     pub automatic_exports_max_bytes: u64,
     /// From when on a session counts as stuck.
     pub liveness: Liveness,
-    /// When the person is told.
+    /// How and when the person is told.
     pub notify: Notify,
     /// The watcher.
     pub watch: Watch,
@@ -63,17 +64,74 @@ impl Default for Liveness {
     }
 }
 
-/// When the person is told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+/// How and when the person is told.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Notify {
+    /// Their own program, which gets each incident as JSON.
+    pub command: Option<Argv>,
+    /// Whether the desktop says it, and where it cannot, a terminal; without a word where there is no `command`.
+    pub desktop: Option<bool>,
     /// That a session waits for them, from this many seconds on.
     pub waiting_after: Seconds,
 }
 
 impl Default for Notify {
     fn default() -> Self {
-        Self { waiting_after: Seconds(120) }
+        Self { command: None, desktop: None, waiting_after: Seconds(120) }
+    }
+}
+
+impl Notify {
+    /// Whether the desktop says it.
+    pub fn on_desktop(&self) -> bool {
+        self.desktop.unwrap_or(self.command.is_none())
+    }
+}
+
+/// A program and its arguments: no shell reads them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Argv {
+    /// A name that is looked for on `PATH`, or a whole path.
+    pub program: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+}
+
+impl<'de> Deserialize<'de> for Argv {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(ReadArgv)
+    }
+}
+
+/// Checks a program where it stands, so that an error names its line.
+struct ReadArgv;
+
+impl<'de> Visitor<'de> for ReadArgv {
+    type Value = Argv;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of a program and its arguments, as [\"/usr/bin/logger\", \"-s\"]")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Argv, A::Error> {
+        let Some(program) = list.next_element::<String>()? else {
+            return Err(A::Error::custom("an empty list names no program"));
+        };
+        let is_whole = Path::new(&program).is_absolute();
+        if program.is_empty() || (program.contains(['/', '\\']) && !is_whole) {
+            return Err(A::Error::custom(format!(
+                "{program:?} is neither a program's name nor a whole path"
+            )));
+        }
+        let mut args = Vec::new();
+        while let Some(arg) = list.next_element::<String>()? {
+            args.push(arg);
+        }
+        if args.iter().chain([&program]).any(|text| text.contains('\0')) {
+            return Err(A::Error::custom("no program can be given a text with a NUL in it"));
+        }
+        Ok(Argv { program, args })
     }
 }
 
@@ -184,5 +242,42 @@ mod tests {
         let config = store.config_file().unwrap();
         assert_eq!(config.liveness, Liveness { stale: Seconds(5), ..Liveness::default() });
         assert_eq!(config.notify.waiting_after.ms(), 7_000);
+    }
+
+    #[test]
+    fn a_notifier_is_a_program_with_its_arguments() {
+        let root = tempfile::tempdir().unwrap();
+        let host = Host::fixed(&[("HOME", root.path().to_str().unwrap())], 0);
+        let store = Store::locate(&host, &[]).unwrap();
+        fs_err::create_dir_all(store.dir()).unwrap();
+        let read = |notify: &str| {
+            let text = format!("{{\n \"notify\": {{\n  {notify}\n }}\n}}");
+            fs_err::write(store.dir().join("config.json"), text).unwrap();
+            store.config_file().map(|config| config.notify)
+        };
+        let notify = read(r#""command": ["tell-me", "--as", "a b"]"#).unwrap();
+        let command = notify.command.clone().unwrap();
+        assert_eq!(
+            (&*command.program, &command.args[..]),
+            ("tell-me", &["--as".to_owned(), "a b".into()][..])
+        );
+        assert!(!notify.on_desktop() && Notify::default().on_desktop());
+        assert!(read(r#""command": ["x"], "desktop": true"#).unwrap().on_desktop());
+        assert!(!read(r#""desktop": false"#).unwrap().on_desktop());
+        for (wrong, said) in [
+            (r#""command": "tell-me --as x""#, "a list of a program"),
+            (r#""command": []"#, "names no program"),
+            (r#""command": [""]"#, "neither"),
+            (r#""command": ["bin/tell"]"#, "neither"),
+            (r#""command": ["~/tell"]"#, "neither"),
+            (r#""command": ["x", 7]"#, "string"),
+            (r#""command": ["x", "a\u0000b"]"#, "NUL"),
+            (r#""desktop": "yes""#, "boolean"),
+            (r#""waiting_after": 0"#, "not a span"),
+            (r#""waiting": 5"#, "waiting_after"),
+        ] {
+            let error = read(wrong).unwrap_err();
+            assert!(error.contains(said) && error.contains("line 3"), "{wrong}: {error}");
+        }
     }
 }
