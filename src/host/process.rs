@@ -273,22 +273,28 @@ const FAREWELL_MS: u64 = 8_000;
 /// Starts a program in a process group of its own, so that what it starts ends with it. Of its output the first
 /// bytes are kept.
 pub fn start(what: &Start) -> std::io::Result<Running> {
-    start_with(what, false)
+    start_with(what, &[], false)
+}
+
+/// The same with these variables beside this process's own.
+pub fn start_in(what: &Start, env: &[(&str, &str)]) -> std::io::Result<Running> {
+    start_with(what, env, false)
 }
 
 /// The same, for a program whose output is taken as it comes: one that says more than is kept waits until that
 /// was taken.
 pub fn start_stream(what: &Start) -> std::io::Result<Running> {
-    start_with(what, true)
+    start_with(what, &[], true)
 }
 
-fn start_with(what: &Start, waits: bool) -> std::io::Result<Running> {
+fn start_with(what: &Start, env: &[(&str, &str)], waits: bool) -> std::io::Result<Running> {
     let mut command = Command::new(what.program);
     command.args(what.args).current_dir(what.dir);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     for name in what.without {
         command.env_remove(name);
     }
+    command.envs(env.iter().copied());
     #[cfg(unix)]
     {
         use std::os::unix::process::CommandExt as _;

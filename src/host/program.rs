@@ -39,7 +39,8 @@ pub fn refusal(host: &Host, path: &Path, untrusted: &[PathBuf]) -> Option<&'stat
     files::distrust(path)
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt as _;

@@ -130,9 +130,9 @@ impl<'a> Book<'a> {
         let next = self.known.len();
         let at = *self.places.entry(key).or_insert(next);
         if at == next {
-            self.known.push(incident)
+            self.known.push(incident);
         } else {
-            self.known[at] = incident
+            self.known[at] = incident;
         }
         self.open.insert(at);
         at

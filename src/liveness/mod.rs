@@ -3,5 +3,7 @@
 
 pub mod facts;
 pub mod incidents;
+pub mod notify;
 pub mod sweep;
 pub mod verdict;
+pub mod wording;

@@ -137,16 +137,15 @@ struct Head {
     v: u64,
 }
 
-#[derive(Deserialize)]
-struct Whole {
-    #[serde(default)]
-    incidents: Vec<Incident>,
-}
-
-#[derive(Serialize)]
-struct Written<'a> {
+/// All of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Incidents {
     v: u64,
-    incidents: &'a [Incident],
+    /// The incidents.
+    pub incidents: Vec<Incident>,
+    /// Why the notifier could not tell, the last time: it is said once, not every three minutes.
+    pub trouble: Option<String>,
 }
 
 impl Store {
@@ -155,27 +154,33 @@ impl Store {
     pub fn change_incidents<T>(
         &self,
         patience_ms: u64,
-        change: impl FnOnce(&mut Vec<Incident>) -> T,
+        change: impl FnOnce(&mut Incidents) -> T,
     ) -> io::Result<T> {
         atomic::make_private(self.dir())?;
         let _held = hold_for(&self.dir().join("incidents.lock"), patience_ms)?;
         let before = self.read_incidents()?;
         let mut all = before.clone();
         let answer = change(&mut all);
-        bound(&mut all);
+        bound(&mut all.incidents);
         if all != before {
-            let bytes = serde_json::to_vec(&Written { v: VERSION, incidents: &all })?;
+            all.v = VERSION;
+            let bytes = serde_json::to_vec(&all)?;
             atomic::replace(&self.dir().join("incidents.json"), &bytes, false)?;
         }
         Ok(answer)
     }
 
+    /// Whether there are any, also such as are over.
+    pub fn has_incidents(&self) -> bool {
+        self.dir().join("incidents.json").exists()
+    }
+
     /// What cannot be read is set aside: the worst that follows is that something is told twice.
-    fn read_incidents(&self) -> io::Result<Vec<Incident>> {
+    fn read_incidents(&self) -> io::Result<Incidents> {
         let path = self.dir().join("incidents.json");
         let bytes = match files::read_small(&path, MOST) {
             Ok(bytes) => bytes,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Incidents::default()),
             Err(e) if e.kind() == io::ErrorKind::InvalidData => Vec::new(),
             Err(e) => return Err(e),
         };
@@ -186,9 +191,9 @@ impl Store {
                 path.display()
             )));
         }
-        match serde_json::from_slice::<Whole>(&bytes) {
-            Ok(whole) if version == VERSION => Ok(whole.incidents),
-            _ => atomic::set_aside(&path).map(|_| Vec::new()),
+        match serde_json::from_slice(&bytes) {
+            Ok(all) if version == VERSION => Ok(all),
+            _ => atomic::set_aside(&path).map(|_| Incidents::default()),
         }
     }
 }
@@ -227,7 +232,7 @@ mod tests {
     }
 
     fn all(store: &Store) -> Vec<Incident> {
-        store.change_incidents(100, |all| all.clone()).unwrap()
+        store.change_incidents(100, |all| all.incidents.clone()).unwrap()
     }
 
     #[test]
@@ -236,10 +241,10 @@ mod tests {
         assert_eq!(all(&store), []);
         let path = store.dir().join("incidents.json");
         assert!(!path.exists());
-        store.change_incidents(100, |all| all.push(incident("a", Kind::Stale, 5))).unwrap();
+        store.change_incidents(100, |all| all.incidents.push(incident("a", Kind::Stale, 5))).unwrap();
         assert_eq!(all(&store), [incident("a", Kind::Stale, 5)]);
         let before = files::version(&path);
-        store.change_incidents(100, |all| all.truncate(9)).unwrap();
+        store.change_incidents(100, |all| all.incidents.truncate(9)).unwrap();
         assert_eq!(files::version(&path), before);
         #[cfg(unix)]
         {
@@ -263,7 +268,11 @@ mod tests {
         }
         fs_err::write(&path, "{\"v\":2,\"incidents\":7}").unwrap();
         assert!(
-            store.change_incidents(100, |all| all.len()).unwrap_err().to_string().contains("later version")
+            store
+                .change_incidents(100, |all| all.incidents.len())
+                .unwrap_err()
+                .to_string()
+                .contains("later version")
         );
         assert!(path.exists());
     }
@@ -275,7 +284,7 @@ mod tests {
             .change_incidents(100, |all| {
                 for n in 0..2_500 {
                     let ended_ms = (n % 2 == 0).then_some(1);
-                    all.push(Incident { ended_ms, ..incident(&n.to_string(), Kind::Dead, n) });
+                    all.incidents.push(Incident { ended_ms, ..incident(&n.to_string(), Kind::Dead, n) });
                 }
             })
             .unwrap();
@@ -288,16 +297,18 @@ mod tests {
     #[test]
     fn several_tellers_take_each_incident_once() {
         let (_root, store) = store();
-        let take = |all: &mut Vec<Incident>| {
+        let take = |all: &mut Incidents| {
             let mut taken = 0;
-            for incident in all.iter_mut().filter(|incident| incident.told == Told::No) {
+            for incident in all.incidents.iter_mut().filter(|incident| incident.told == Told::No) {
                 incident.told = Told::Taken;
                 taken += 1;
             }
             taken
         };
         store
-            .change_incidents(100, |all| all.extend((0..10).map(|n| incident(&n.to_string(), Kind::Dead, n))))
+            .change_incidents(100, |all| {
+                all.incidents.extend((0..10).map(|n| incident(&n.to_string(), Kind::Dead, n)));
+            })
             .unwrap();
         let taken: i32 = std::thread::scope(|scope| {
             let threads: Vec<_> =

@@ -39,7 +39,9 @@ fn told(known: &mut Vec<Incident>, second: i64, verdict: Verdict, still_s: i64) 
 
 /// Whoever tells has told.
 fn done(known: &mut [Incident]) {
-    known.iter_mut().for_each(|incident| incident.told = Told::Yes);
+    for incident in known {
+        incident.told = Told::Yes;
+    }
 }
 
 #[test]
