@@ -10,6 +10,7 @@ mod sample;
 mod select;
 mod sessions;
 pub mod setup;
+mod tell;
 mod watch;
 mod weigh;
 

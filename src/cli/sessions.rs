@@ -1,6 +1,5 @@
 //! `longhaul sessions`: every session and how it is, for people, programs and timers.
 
-use std::collections::HashSet;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -16,12 +15,13 @@ use crate::gauge::gather::{Subject, take};
 use crate::host::clock::Deadline;
 use crate::host::{Host, lies_in, terminal};
 use crate::liveness::sweep::{Request, Session, sweep};
+use crate::liveness::tell;
 use crate::liveness::verdict::{Facts, Limits, Pulse, Verdict};
 use crate::store::Store;
-use crate::store::chains::State;
 
 /// List all sessions, the longest silent first: verdict, silence, name, phase, project, share of the wall
 #[derive(Debug, clap::Args)]
+#[allow(clippy::struct_excessive_bools)] // Each is an option of its own.
 #[command(after_help = HELP)]
 pub struct Args {
     /// Only those of this project
@@ -36,6 +36,9 @@ pub struct Args {
     /// Tell by the exit code whether anything is stale or dead
     #[arg(long)]
     check: bool,
+    /// Tell the person what has become of a session, once: by the desktop, or as "notify" in config.json says
+    #[arg(long, conflicts_with = "project")]
+    notify: bool,
     /// A session may be stuck after this many seconds without a movement, a request to the model too
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(i64).range(1..=31_622_400))]
     stale: Option<i64>,
@@ -48,6 +51,7 @@ const HELP: &str = "Examples:
   longhaul sessions
   longhaul sessions --project . --json
   longhaul sessions --check || echo \"somebody should look\"     (for cron, systemd and launchd)
+  longhaul sessions --notify > /dev/null                        (the same, with a notification for each)
 
 Verdicts: working, waiting (for you), idle, background (tasks run on), stale? and dead? (busy, and
 nothing moves), dead (the process is gone), parked (in the background, stopped while idle),
@@ -82,11 +86,14 @@ fn listed(args: &Args, host: &Host) -> Result<ExitCode> {
     let store = select::place(host)?;
     let config = store.config_file().map_err(|why| anyhow!(why))?;
     let limits = Limits::of(&config.liveness, args.stale, args.dead);
+    let now = tell::moment(host);
     let swept = sweep(host, &store, &Request { limits, ended: args.all, prune_ms: PRUNE_MS })?;
     let untold = swept.told();
     let mut sessions = swept.sessions;
-    let failed = failed_children(&store);
-    sessions.retain(|session| !failed.contains(session.id.as_str()));
+    tell::drop_failed_children(&store, &mut sessions);
+    if args.notify {
+        super::tell::tell(host, &store, &config, &sessions, &now)?;
+    }
     if let Some(project) = &args.project {
         let project = std::path::absolute(project)?;
         sessions
@@ -113,13 +120,6 @@ fn listed(args: &Args, host: &Host) -> Result<ExitCode> {
         }
         Ok(()) => Ok(if args.check && bad { ExitCode::FAILURE } else { ExitCode::SUCCESS }),
     }
-}
-
-/// Sessions that were to go on from another one and failed to read it: nobody works there.
-fn failed_children(store: &Store) -> HashSet<String> {
-    let entries = store.chains().map(|loaded| loaded.entries).unwrap_or_default();
-    let failed = entries.into_iter().filter(|entry| entry.state == State::Failed);
-    failed.filter_map(|entry| entry.child.map(|child| child.session)).collect()
 }
 
 /// How much of the wall each session uses, in percent, as far as that is found out in time.

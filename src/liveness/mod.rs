@@ -5,5 +5,6 @@ pub mod facts;
 pub mod incidents;
 pub mod notify;
 pub mod sweep;
+pub mod tell;
 pub mod verdict;
 pub mod wording;
