@@ -4,6 +4,7 @@
 pub mod facts;
 pub mod incidents;
 pub mod notify;
+pub mod rounds;
 pub mod sweep;
 pub mod tell;
 pub mod verdict;

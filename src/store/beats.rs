@@ -208,6 +208,11 @@ impl Place {
         Self { dir: run.join("beats") }
     }
 
+    /// A number that changes when a session leaves its first beat, or its last one is taken away.
+    pub fn version(&self) -> u64 {
+        files::version(&self.dir)
+    }
+
     fn of(&self, session: &SessionId) -> PathBuf {
         self.dir.join(session.as_str())
     }

@@ -76,6 +76,7 @@ pub fn all() -> Vec<Duty> {
     };
     vec![
         super::watches::duty(),
+        super::fleet::duty(),
         Duty { name: "export", every_ms: EVERY_MS, whose: Whose::Leader, run: Box::new(export) },
         Duty { name: "prune", every_ms: 3_600_000, whose: Whose::Leader, run: Box::new(prune) },
     ]

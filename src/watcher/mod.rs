@@ -5,6 +5,7 @@
 
 mod deliver;
 pub mod duties;
+mod fleet;
 mod heard;
 mod jobs;
 mod pace;
