@@ -7,6 +7,7 @@ use crate::base::text::{clean, fit, width};
 use crate::base::tokens;
 use crate::gauge::reading::Reading;
 use crate::gauge::weight::{DUE, GATE};
+use crate::store::fleet::Counts;
 use segments::{Drop, Segment};
 
 /// How the line is drawn.
@@ -23,6 +24,8 @@ pub struct Style {
 pub struct Beside {
     /// How the watcher stands.
     pub watch: Watch,
+    /// How many other sessions somebody should look at.
+    pub fleet: Counts,
 }
 
 /// How the watcher of this client stands.

@@ -56,7 +56,8 @@ pub fn redraw(host: &Host, input: &[u8]) -> String {
     let taken = take(host, store.as_ref(), &subject, BUDGET_MS);
     let columns = handed.and_then(|handed| handed.columns);
     let style = Style { width: width(host, columns), colour: terminal::colour_allowed(host) };
-    let around = Around { watch: watch(host, store.as_ref()) };
+    let fleet = store.as_ref().map(|store| store.fleet(host.now_ms()).beside(subject.session.as_ref()));
+    let around = Around { watch: watch(host, store.as_ref()), fleet: fleet.unwrap_or_default() };
     let text = draw(&taken.reading, around, style);
     if handed.is_none() {
         return text;

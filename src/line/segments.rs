@@ -8,6 +8,7 @@ use crate::base::tokens::{percent, short};
 use crate::gauge::reading::Reading;
 use crate::gauge::wall::{Kind, Source};
 use crate::gauge::weight::Urgency;
+use crate::store::fleet::Counts;
 
 /// A step of giving way. The percent with used and wall is never dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +19,7 @@ pub enum Drop {
     Model,
     Notes,
     VerdictWords,
+    Fleet,
     Alarms,
     Bar,
     Verdict,
@@ -27,13 +29,14 @@ pub enum Drop {
 
 impl Drop {
     /// The first to go comes first.
-    pub const ORDER: [Self; 10] = [
+    pub const ORDER: [Self; 11] = [
         Self::Cache,
         Self::Counters,
         Self::Compacted,
         Self::Model,
         Self::Notes,
         Self::VerdictWords,
+        Self::Fleet,
         Self::Alarms,
         Self::Bar,
         Self::Verdict,
@@ -52,15 +55,22 @@ pub struct Segment {
     shorter: Vec<(String, Drop)>,
     /// Whether it takes the colour of the share.
     coloured: bool,
+    /// Whether it has the colour of a warning, whatever the share.
+    warns: bool,
 }
 
 impl Segment {
     fn new(text: impl Into<String>, gives: Drop) -> Self {
-        Self { text: text.into(), gives, shorter: Vec::new(), coloured: false }
+        Self { text: text.into(), gives, shorter: Vec::new(), coloured: false, warns: false }
     }
 
     fn coloured(mut self) -> Self {
         self.coloured = true;
+        self
+    }
+
+    fn warning(mut self) -> Self {
+        self.warns = true;
         self
     }
 
@@ -81,6 +91,7 @@ impl Segment {
     /// With colour.
     pub fn painted(&self, colour: Colour) -> String {
         let colour = match colour {
+            _ if self.warns => AnsiColors::Yellow,
             _ if !self.coloured => return self.text.clone(),
             Colour::Plain => return self.text.clone(),
             Colour::Green => AnsiColors::Green,
@@ -107,8 +118,9 @@ pub fn of(reading: &Reading, beside: Beside) -> Vec<Segment> {
     }
     line.extend(verdict(reading));
     line.extend(alarms(reading).map(|text| Segment::new(text, Drop::Alarms).coloured()));
-    line.extend(watch(beside.watch).map(|text| Segment::new(text, Drop::Notes)));
     line.extend(notes(reading).map(|text| Segment::new(text, Drop::Notes)));
+    line.extend(fleet(beside.fleet).map(|text| Segment::new(text, Drop::Fleet).warning()));
+    line.extend(watch(beside.watch).map(|text| Segment::new(text, Drop::Fleet).warning()));
     line
 }
 
@@ -168,6 +180,14 @@ fn alarms(reading: &Reading) -> impl Iterator<Item = String> {
     };
     let clamped = reading.formula.clamped.filter(|_| reading.wall.kind != Kind::Refusal);
     past.into_iter().chain(clamped.map(|window| format!("CLAMPED {}", whole(window))))
+}
+
+/// The other sessions that somebody should look at.
+fn fleet(counts: Counts) -> impl Iterator<Item = String> {
+    let said = |(count, what): (usize, &str)| (count > 0).then(|| format!("{count} {what}"));
+    [(counts.stalled, "stalled"), (counts.dead, "dead"), (counts.waiting, "waiting for you")]
+        .into_iter()
+        .filter_map(said)
 }
 
 /// What the watcher cannot say itself.

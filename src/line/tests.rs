@@ -49,11 +49,42 @@ fn drawn(reading: &Reading, style: Style) -> String {
 
 #[test]
 fn a_watcher_that_is_off_is_named_and_so_is_what_nobody_heard() {
-    let line = |watch, width| draw(&reading(Some(830_500)), Beside { watch }, Style { width, ..WIDE });
-    assert!(line(Watch::Off, 200).contains("HANDOFF DUE (5) | watch off | no-compact"));
-    assert!(line(Watch::Unheard(3), 200).contains(" | 3 events unheard | "));
+    let line = |watch, width| {
+        draw(&reading(Some(830_500)), Beside { watch, ..Beside::default() }, Style { width, ..WIDE })
+    };
+    assert!(line(Watch::Off, 200).contains("HANDOFF DUE (5) | no-compact | watch off"));
+    assert!(line(Watch::Unheard(3), 200).ends_with(" | 3 events unheard"));
     assert!(!line(Watch::Fine, 200).contains("watch"));
     assert!(!line(Watch::Off, 40).contains("watch"), "the gauge comes first");
+}
+
+#[test]
+fn other_sessions_that_need_a_look_are_counted_and_give_way_late() {
+    let fleet = Counts { stalled: 2, dead: 1, waiting: 3 };
+    let beside = Beside { fleet, ..Beside::default() };
+    let mut odd = reading(Some(990_000));
+    odd.formula.clamped = Some(200_000);
+    let line = |width| draw(&odd, beside, Style { width, ..WIDE });
+    assert!(line(200).ends_with(" | no-compact | 2 stalled | 1 dead | 3 waiting for you"), "{}", line(200));
+    let mut shown: Vec<String> = (1..=130).rev().map(line).collect();
+    shown.dedup();
+    let first_without = |what: &str| shown.iter().position(|line| !line.contains(what)).unwrap();
+    for (earlier, later) in [
+        ("no-compact", "HANDOFF NOW"),
+        ("HANDOFF NOW", "stalled"),
+        ("stalled", "past wall"),
+        ("waiting for you", "past wall"),
+        ("past wall", "█"),
+    ] {
+        assert!(first_without(earlier) < first_without(later), "{earlier} before {later}: {shown:#?}");
+    }
+    let one = Beside { fleet: Counts { waiting: 1, ..Counts::default() }, ..Beside::default() };
+    let plain = draw(&odd, one, WIDE);
+    assert!(
+        plain.ends_with(" | 1 waiting for you") && !plain.contains("stalled") && !plain.contains('\u{1b}')
+    );
+    let coloured = draw(&reading(Some(100_000)), one, Style { width: 200, colour: true });
+    assert!(coloured.contains("\u{1b}[33m1 waiting for you\u{1b}[39m"), "{coloured:?}");
 }
 
 #[test]
