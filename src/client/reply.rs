@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::event::Kind;
+use crate::base::text::{clean, fit};
 
 /// An answer. Empty means: say nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -13,6 +14,25 @@ pub struct Reply {
     pub message: Option<String>,
     /// Keeps a prompt from the model, for this reason, which the person is shown instead of it.
     pub block: Option<String>,
+    /// What the person's terminal is to say, line by line.
+    pub terminal: Vec<String>,
+}
+
+/// Whether the client hands what a terminal is to say on to it (measured, in sessions with a terminal).
+pub fn reaches_terminal(kind: Kind) -> bool {
+    use Kind::{Notification, PreToolUse, SessionStart, Stop, UserPromptSubmit};
+    matches!(kind, SessionStart | UserPromptSubmit | PreToolUse | Stop | Notification)
+}
+
+/// A notification of the terminal's for each line, and a bell at the end, which reaches a person through tmux too:
+/// that lets notifications through only where it is told to.
+fn sequence(lines: &[String]) -> String {
+    const WIDEST: usize = 240;
+    let mut said = String::new();
+    for line in lines {
+        said.push_str(&format!("\u{1b}]9;{}\u{7}", fit(&clean(line), WIDEST)));
+    }
+    said + "\u{7}"
 }
 
 /// The client cuts a text at 10,000 characters; ours are kept well below.
@@ -27,6 +47,8 @@ struct Wire<'a> {
     reason: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     system_message: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    terminal_sequence: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     hook_specific_output: Option<Specific<'a>>,
 }
@@ -56,7 +78,9 @@ impl Reply {
         let context = name.and(self.context.as_ref()).map(cut);
         let message = self.message.as_ref().map(cut);
         let block = self.block.as_ref().filter(|_| kind == Kind::UserPromptSubmit).map(cut);
-        if context.is_none() && message.is_none() && block.is_none() {
+        let terminal =
+            (!self.terminal.is_empty() && reaches_terminal(kind)).then(|| sequence(&self.terminal));
+        if context.is_none() && message.is_none() && block.is_none() && terminal.is_none() {
             return None;
         }
         let specific = name.filter(|_| context.is_some() || block.is_some());
@@ -64,6 +88,7 @@ impl Reply {
             decision: block.is_some().then_some("block"),
             reason: block.as_deref(),
             system_message: message.as_deref(),
+            terminal_sequence: terminal,
             hook_specific_output: specific.map(|name| Specific {
                 hook_event_name: name,
                 additional_context: context.as_deref(),
@@ -80,12 +105,24 @@ mod tests {
 
     #[test]
     fn an_answer_has_the_clients_shape() {
-        let reply = Reply { context: Some("c".into()), message: Some("m".into()), block: None };
+        let reply = Reply { context: Some("c".into()), message: Some("m".into()), ..Reply::default() };
         assert_eq!(
             reply.to_line(Kind::UserPromptSubmit).unwrap(),
             r#"{"systemMessage":"m","hookSpecificOutput":{"hookEventName":"UserPromptSubmit","additionalContext":"c"}}"#
         );
         assert_eq!(Reply::default().to_line(Kind::SessionStart), None);
+    }
+
+    #[test]
+    fn a_terminal_is_told_only_where_it_hears_and_only_what_it_shows() {
+        let reply = Reply { terminal: vec!["a \u{1b}]52;c;x\u{7}".into(), "b".into()], ..Reply::default() };
+        let line = reply.to_line(Kind::Stop).unwrap();
+        let value: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(value["terminalSequence"], "\u{1b}]9;a ]52;c;x\u{7}\u{1b}]9;b\u{7}\u{7}");
+        assert_eq!(value.as_object().unwrap().len(), 1);
+        for kind in [Kind::PostToolBatch, Kind::PreCompact, Kind::SessionEnd] {
+            assert_eq!(reply.to_line(kind), None);
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! One event's way through: typed, handed to whoever listens, answered or not. Whatever fails inside is
 //! silence outside.
 
+mod fleet;
 mod gauge;
 mod handoff;
 mod inbox;
@@ -83,5 +84,6 @@ pub fn answer(host: &Host, input: &[u8]) -> Option<String> {
         Kind::SessionEnd => gauge::on_end(&call),
         _ => Reply::default(),
     };
-    reply.to_line(kind)
+    let terminal = fleet::lines(&call, kind);
+    Reply { terminal, ..reply }.to_line(kind)
 }
