@@ -11,6 +11,8 @@ mod export;
 mod handoff;
 mod handover;
 mod hostile;
+#[cfg(all(unix, feature = "testing"))]
+mod incidents;
 mod layers;
 #[cfg(all(unix, feature = "testing"))]
 mod liveness;
