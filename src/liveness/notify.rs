@@ -57,6 +57,13 @@ pub struct Outcome {
     pub may_ring: bool,
 }
 
+impl Outcome {
+    /// Whether a terminal is to say it.
+    pub fn is_unheard(&self) -> bool {
+        self.trouble.is_some() && self.may_ring && !self.ids.is_empty()
+    }
+}
+
 /// Tells. What it started ends with it.
 #[derive(Debug, Default)]
 pub struct Teller {

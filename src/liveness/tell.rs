@@ -106,8 +106,7 @@ pub fn settle(store: &Store, outcomes: &[Outcome]) -> io::Result<Option<String>>
         let mut new = None;
         for outcome in outcomes {
             // Where a terminal is not wanted either, status lines say it, and that is all.
-            let unheard = outcome.trouble.is_some() && outcome.may_ring;
-            let told = if unheard { Told::Unheard } else { Told::Yes };
+            let told = if outcome.is_unheard() { Told::Unheard } else { Told::Yes };
             for incident in all.incidents.iter_mut().filter(|incident| outcome.ids.contains(&incident.id())) {
                 // One way that worked is enough.
                 if incident.told == Told::Taken || told == Told::Yes {

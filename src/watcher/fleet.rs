@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::duties::{Duty, Whose, Work};
 use crate::host::clock::Stopwatch;
 use crate::liveness::incidents::trouble;
-use crate::liveness::notify::Teller;
+use crate::liveness::notify::{Outcome, Teller};
 use crate::liveness::rounds::{Rounds, until_due};
 use crate::liveness::sweep::{Request, sweep};
 use crate::liveness::tell;
@@ -89,6 +89,8 @@ impl Watch {
     /// Starts what waits to be told, and keeps what became of the rest.
     fn go_on(&mut self, work: &Work) -> Result<(), String> {
         let done = self.teller.turn(work.host);
+        // A terminal is to say it with the very next event, not after another sweep.
+        self.fleet.unheard |= done.iter().any(Outcome::is_unheard);
         if let Some(trouble) = tell::settle(work.store, &done).map_err(|e| e.to_string())? {
             work.store.trace(work.host.now_ms(), "longhaul-watch", &format!("could not notify: {trouble}"));
         }
