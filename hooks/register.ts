@@ -4,12 +4,13 @@
 import type { EngineInterface, Register } from 'claude-code'
 
 type Event = 'start' | 'step' | 'measure' | 'stream'
-type Answer = { session: string; text: string; place: unknown }
+type Answer = { session: string; text: string; place: unknown; fleet: unknown }
 
 const PROGRAM_MS = 2000
 const STAMP_EVERY_MS = 5000
 const AFTER_COMPACTION_MS = [400, 2500]
 const AFTER_TURN_MS = 1500
+const FLEET_EVERY_MS = 5000
 
 let answer: Answer | undefined
 let columns: number | undefined
@@ -17,6 +18,8 @@ let askedFor = ''
 let stampedAt = 0
 let running: Promise<void> | undefined
 let waiting: Event | undefined
+let fleet: string | undefined
+let watching = false
 
 /** One run at a time; whatever comes meanwhile becomes one more. A stamp is not worth another. */
 function refresh($: EngineInterface, event: Event): Promise<void> {
@@ -104,8 +107,21 @@ async function environment($: EngineInterface): Promise<Record<string, string>> 
 }
 
 function read(stdout: string, session: string): Answer | undefined {
-  const { text, place } = JSON.parse(stdout)
-  return typeof text === 'string' && text ? { session, text, place } : undefined
+  const { text, place, fleet } = JSON.parse(stdout)
+  return typeof text === 'string' && text ? { session, text, place, fleet } : undefined
+}
+
+/** Another session may get stuck or ask something while this one rests: a file says when there is news. */
+function watch($: EngineInterface): void {
+  if (watching) return
+  watching = true
+  $.clock.every(FLEET_EVERY_MS, async () => {
+    if (typeof answer?.fleet !== 'string') return
+    const now = await $.fs.read(answer.fleet).catch(() => '')
+    const news = fleet !== undefined && now !== fleet
+    fleet = now
+    if (news) void refresh($, 'start')
+  })
 }
 
 /** The rows to draw where the person's own status line says `theirs`. */
@@ -155,6 +171,7 @@ export const register: Register = on => {
   })
   on('ui.render', { component: 'StatusLine' }, async ($, e, next) => {
     columns = e.props.columns
+    watch($)
     const session = await $.session.id()
     if (askedFor !== `${session} ${columns}`) {
       askedFor = `${session} ${columns}`

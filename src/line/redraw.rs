@@ -1,6 +1,6 @@
 //! A redraw, from the payload on standard input to what is printed.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -37,6 +37,9 @@ pub enum Place {
 struct Answer<'a> {
     text: &'a str,
     place: Place,
+    /// When this file changes, there is something new to say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fleet: Option<PathBuf>,
 }
 
 /// What to print for this input. Never fails, never says nothing, except to a stamp of the mod's.
@@ -64,7 +67,8 @@ pub fn redraw(host: &Host, input: &[u8]) -> String {
     }
     let command = taken.settings.first(|values| values.status_command.as_deref());
     let place = place(command.map(|(command, _)| command), store.as_ref());
-    serde_json::to_string(&Answer { text: &text, place }).unwrap_or_default()
+    let fleet = store.as_ref().map(Store::fleet_path);
+    serde_json::to_string(&Answer { text: &text, place, fleet }).unwrap_or_default()
 }
 
 /// Notes that the mod watches this session's response stream, and when that moved: in the middle of a response,

@@ -2,6 +2,7 @@
 //! since whoever wrote it may be gone.
 
 use std::io;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -96,16 +97,21 @@ impl Fleet {
 }
 
 impl Store {
+    /// The file's name, for whoever waits for a change of it.
+    pub fn fleet_path(&self) -> PathBuf {
+        self.dir().join(FLEET)
+    }
+
     /// What is said of the other sessions now. One small read, and none of it an error: nobody could be told.
     pub fn fleet(&self, now_ms: i64) -> Fleet {
-        let bytes = files::read_small(&self.dir().join(FLEET), FLEET_MOST).unwrap_or_default();
+        let bytes = files::read_small(&self.fleet_path(), FLEET_MOST).unwrap_or_default();
         let fleet: Option<Fleet> = serde_json::from_slice(&bytes).ok();
         fleet.filter(|fleet| fleet.v == VERSION && now_ms < fleet.until_ms).unwrap_or_default()
     }
 
     /// Replaces it; where there is nothing to say, there is no file.
     pub fn save_fleet(&self, fleet: &Fleet) -> io::Result<()> {
-        let path = self.dir().join(FLEET);
+        let path = self.fleet_path();
         if fleet.is_calm() {
             return match std::fs::remove_file(path) {
                 Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
