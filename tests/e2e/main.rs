@@ -19,6 +19,7 @@ mod combos;
 mod compaction;
 mod complete;
 mod export;
+mod fleet;
 mod generations;
 mod handoff;
 mod headless;

@@ -25,6 +25,8 @@ pub const CTRL_U: &str = "\x15";
 
 struct Shown {
     screen: Mutex<vt100::Parser>,
+    /// All that was ever written to the terminal.
+    written: Mutex<Vec<u8>>,
     changed: Condvar,
 }
 
@@ -64,11 +66,12 @@ impl Terminal {
         let mut output = pair.master.try_clone_reader().expect("its output");
         let keys = pair.master.take_writer().expect("its input");
         let screen = Mutex::new(vt100::Parser::new(cells(ROWS), cells(COLUMNS), 0));
-        let shown = Arc::new(Shown { screen, changed: Condvar::new() });
+        let shown = Arc::new(Shown { screen, written: Mutex::default(), changed: Condvar::new() });
         let drawn = Arc::clone(&shown);
         std::thread::spawn(move || {
             let mut bytes = [0; 8192];
             while let Ok(count @ 1..) = output.read(&mut bytes) {
+                drawn.written.lock().unwrap().extend_from_slice(&bytes[..count]);
                 drawn.lock().process(&bytes[..count]);
                 drawn.changed.notify_all();
             }
@@ -79,6 +82,13 @@ impl Terminal {
     /// What stands on the screen, a line a row, without what is blank.
     pub fn screen(&self) -> String {
         text(&self.shown.lock())
+    }
+
+    /// The notifications that this terminal was given to show.
+    pub fn notifications(&self) -> Vec<String> {
+        let written = String::from_utf8_lossy(&self.shown.written.lock().unwrap()).into_owned();
+        let said = written.split("\u{1b}]9;").skip(1);
+        said.filter_map(|rest| rest.split_once('\u{7}')).map(|(text, _)| text.to_owned()).collect()
     }
 
     /// Keys as they come from a keyboard.
