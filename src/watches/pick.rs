@@ -52,14 +52,16 @@ pub fn fate<'a>(watch: &Watch, open: &'a [Open], maker_runs: bool) -> Fate<'a> {
     if watch.is_unconfirmed() && maker.pid.is_some() {
         return Fate::Over;
     }
-    if let Some(open) = open.iter().find(is_session) {
+    // Several clients may show it: all of them see the same one first.
+    let first = |open: &&Open| (!open.has_watcher, open.order, open.process.pid);
+    if let Some(open) = open.iter().filter(is_session).min_by_key(first) {
         return Fate::Runs(open);
     }
     if watch.is_unconfirmed() {
         return Fate::Over;
     }
     let of_project = |open: &&Open| open.has_watcher && open.project == watch.project;
-    let heir = open.iter().filter(of_project).min_by_key(|open| (open.order, open.process.pid));
+    let heir = open.iter().filter(of_project).min_by_key(first);
     match heir {
         Some(heir) if watch.bound == Bound::Project => Fate::Runs(heir),
         _ => Fate::Waits,
@@ -118,6 +120,10 @@ mod tests {
             assert_eq!(runner(&watch, &[other], false), None);
             // The session's file is just being written.
             assert_eq!(runner(&watch, &[old], true), None);
+            // Two clients show it: both see the same one, in whatever order.
+            let both = [open(4, "a", "/p", 7), open(3, "a", "/p", 6)];
+            assert_eq!(runner(&watch, &both, false), Some(3));
+            assert_eq!(runner(&watch, &[both[1].clone(), both[0].clone()], false), Some(3));
         }
     }
 
