@@ -20,6 +20,7 @@ pub fn run(scene: &Scene, programs: &Path) {
     let hook = programs.join("longhaul-hook");
     let config = scene.home.join(".claude");
     fs::create_dir_all(config.join("sessions")).unwrap();
+    scene.start("start", &hook, &scene.event("SessionStart", "start", Path::new("/none"))).once();
     let me = process::find(std::process::id()).unwrap();
     let transcript = scene.home.join(".claude/projects/-home-work-project/fleet.jsonl");
     fs::write(&transcript, "").unwrap();

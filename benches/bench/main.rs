@@ -5,6 +5,7 @@
 //!     bench peers PROGRAMS FLOOR PEERS WORK       the same payloads through other status lines
 //!     bench compactions PROGRAMS FLOOR WORK       the export before a compaction
 //!     bench handoffs PROGRAMS PEERS WORK          the same transcripts written out by others
+//!     bench fleet PROGRAMS WORK                   a sweep over a thousand sessions, which is part of ours
 //!     bench watchers PROGRAMS WORK                what idle watchers cost in a minute
 //!     bench export FILE                           `longhaul export` without its compressed copy
 //!     bench peak  COMMAND...                      peak memory of one command, in KiB
@@ -40,12 +41,13 @@ fn main() {
         ["peers", programs, floor, peers, work] => peers::run(programs, floor, peers, work),
         ["compactions", programs, floor, work] => compactions::run(programs, floor, work),
         ["handoffs", programs, peers, work] => handoffs::run(programs, peers, work),
+        ["fleet", programs, work] => fleet::run(&scene::Scene::new(work.as_ref()), programs.as_ref()),
         ["watchers", programs, work] => watchers::run(programs, work),
         ["export", transcript] => handoffs::without_copy(transcript),
         ["peak", program, ref arguments @ ..] => println!("{}", timing::peak_here(program, arguments)),
         _ => {
             eprintln!(
-                "usage: bench ours|peers|compactions|handoffs|watchers|export|peak ... (see benches/run)"
+                "usage: bench ours|peers|compactions|handoffs|fleet|watchers|export|peak ... (see benches/run)"
             );
             std::process::exit(2);
         }

@@ -38,6 +38,8 @@ pub fn run(programs: &str, floor: &str, launcher: &str, work: &str) {
     install(&scene, &hook, launcher);
     let mut colon = scene.start("sh -c :", &shell, &Value::Null);
     colon.arguments = vec!["-c".into(), ":".into()];
+    let mut beat = scene.start("hook PreToolUse, a beat alone", &hook, &Value::Null);
+    beat.inputs = (0..ROUNDS).map(|at| call(&scene, &small, at).to_string().into_bytes()).collect();
     let starts = [
         scene.start("an empty program", floor, &large_payload),
         scene.start("redraw, 1 MB", &line, &small.payload(&scene)),
@@ -47,7 +49,7 @@ pub fn run(programs: &str, floor: &str, launcher: &str, work: &str) {
         scene.start("hook UserPromptSubmit, 1 GB", &hook, &prompt(&large)),
         through,
         colon,
-        scene.start("hook PreToolUse, a beat alone", &hook, &call(&scene, &small)),
+        beat,
     ];
     let times = in_turns(&starts, ROUNDS);
     println!("\nmedians of {ROUNDS}, taking turns, all files in the cache");
@@ -65,11 +67,11 @@ pub fn run(programs: &str, floor: &str, launcher: &str, work: &str) {
 }
 
 /// A tool that is about to run, as the client says it.
-fn call(scene: &Scene, session: &Session) -> Value {
+fn call(scene: &Scene, session: &Session, at: usize) -> Value {
     let mut event = scene.event("PreToolUse", &session.id, &session.path);
     event["prompt_id"] = json!("8950696c-9a27-46d1-a491-6163c493716e");
     event["tool_name"] = json!("Bash");
-    event["tool_use_id"] = json!("toolu_01A09q90qw90lq917835lq9");
+    event["tool_use_id"] = json!(format!("toolu_01A09q90qw90lq91783{at:04}"));
     event["tool_input"] = json!({"command": "cargo test --locked", "description": "Runs the tests"});
     event
 }

@@ -265,11 +265,11 @@ impl Place {
     fn put(&self, session: &SessionId, name: &str, value: &impl Serialize) -> io::Result<()> {
         let dir = self.of(session);
         let bytes = serde_json::to_vec(value)?;
-        match atomic::replace(&dir.join(name), &bytes, false) {
+        match atomic::replace_often(&dir.join(name), &bytes) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 atomic::make_private(&self.dir)?;
                 atomic::make_private(&dir)?;
-                atomic::replace(&dir.join(name), &bytes, false)
+                atomic::replace_often(&dir.join(name), &bytes)
             }
             done => done,
         }

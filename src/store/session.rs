@@ -1,7 +1,7 @@
 //! What is kept of one session: a few small files under `<state>/gauge`, each written by replacing it whole.
 //! Each has its own writers, so that two programs never undo each other's record.
 
-use std::io;
+use std::io::{self, Read as _};
 use std::path::PathBuf;
 
 use super::{Store, atomic};
@@ -70,15 +70,21 @@ impl Store {
 
     /// Replaces a record. Makes no directory: that is [`Store::prepare`]'s, off the redraw path.
     pub fn save(&self, session: &SessionId, slot: Slot, bytes: &[u8]) -> io::Result<()> {
-        atomic::replace(&self.slot(session, slot), bytes, false)
+        let path = self.slot(session, slot);
+        if slot == Slot::Stream {
+            atomic::replace_often(&path, bytes)
+        } else {
+            atomic::replace(&path, bytes, false)
+        }
     }
 
     /// When the session's response stream last moved (0: not yet), and when that was written, epoch ms both.
     pub fn stream(&self, session: &SessionId) -> Option<(i64, i64)> {
-        let path = self.slot(session, Slot::Stream);
-        let moved = String::from_utf8(files::read_small(&path, 64).ok()?).ok()?.trim().parse().ok()?;
-        let written = std::fs::metadata(&path).ok()?.modified().ok()?;
-        Some((moved, crate::host::clock::epoch_ms(written)))
+        let file = files::open_regular(&self.slot(session, Slot::Stream)).ok()?;
+        let written = file.metadata().ok()?.modified().ok()?;
+        let mut text = String::new();
+        file.take(64).read_to_string(&mut text).ok()?;
+        Some((text.trim().parse().ok()?, crate::host::clock::epoch_ms(written)))
     }
 
     /// Takes a record away.
