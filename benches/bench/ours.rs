@@ -4,6 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use longhaul::client::transcript::Progress;
+use longhaul::host::Host;
+use longhaul::store::Store;
+use longhaul::store::fleet::Fleet;
+use longhaul::store::incidents::Kind;
 use serde_json::{Value, json};
 
 use super::scene::Scene;
@@ -51,6 +55,15 @@ pub fn run(programs: &str, floor: &str, launcher: &str, work: &str) {
         colon,
         beat,
     ];
+    let others = Scene::new(&Path::new(work).join("others"));
+    let beside = Session::new(&others, "00000000-0000-4000-8000-000000000005", MB, &hook);
+    beside.catch_up(&others, &line);
+    tell_of_others(&others);
+    let starts: Vec<Start> = starts
+        .into_iter()
+        .chain([others.start("redraw that tells of others", &line, &beside.payload(&others))])
+        .collect();
+    assert!(starts[9].once().1.contains("| 48 stalled | 16 waiting for you"), "{}", starts[9].once().1);
     let times = in_turns(&starts, ROUNDS);
     println!("\nmedians of {ROUNDS}, taking turns, all files in the cache");
     for (start, times) in starts.iter().zip(&times) {
@@ -66,6 +79,15 @@ pub fn run(programs: &str, floor: &str, launcher: &str, work: &str) {
     super::fleet::run(&scene, Path::new(programs));
 }
 
+/// As many sessions as are ever named to status lines need a look.
+fn tell_of_others(scene: &Scene) {
+    let host = Host::fixed(&[("HOME", scene.home.to_str().unwrap())], 0);
+    let store = Store::locate(&host, &[]).unwrap();
+    let kind = |at| if at % 4 == 0 { Kind::Waiting } else { Kind::Stale };
+    let all = (0..64).map(|at| (format!("10000000-0000-4000-8000-{at:012}"), kind(at)));
+    store.save_fleet(&Fleet { until_ms: i64::MAX, ..Fleet::of(all, false) }).unwrap();
+}
+
 /// A tool that is about to run, as the client says it.
 fn call(scene: &Scene, session: &Session, at: usize) -> Value {
     let mut event = scene.event("PreToolUse", &session.id, &session.path);
@@ -77,7 +99,7 @@ fn call(scene: &Scene, session: &Session, at: usize) -> Value {
 }
 
 fn judge(times: &[Times]) {
-    let [empty, small, large, after, moved, hook, through, colon, beat] = times else { return };
+    let [empty, small, large, after, moved, hook, through, colon, beat, others] = times else { return };
     let over = |what: &Times, floor: &Times| what.median() / floor.median();
     let busier = |what: &Times| what.busy_ms() / empty.busy_ms();
     println!();
@@ -85,6 +107,8 @@ fn judge(times: &[Times]) {
     say("redraw, 1 GB / an empty program", over(large, empty), "times", Some(1.5));
     let apart = (over(large, small) - 1.0).abs() * 100.0;
     say("redraw, 1 GB and 1 MB apart", apart, "%", Some(10.0));
+    say("redraw that tells of others / an empty program", over(others, empty), "times", Some(1.5));
+    say("redraw that tells of others / one that does not", over(others, small), "times", None);
     say("redraw after a response / an empty program", over(after, empty), "times", Some(1.5));
     say("redraw for the mod / an empty program", over(moved, empty), "times", Some(1.5));
     say("hook, 1 GB / an empty program", over(hook, empty), "times", Some(1.5));

@@ -73,8 +73,11 @@ pub fn run(programs: &str, work: &str) {
         "watchers with nothing to tell, over a minute; the targets are 20 ms and 5 MB for one, 60 ms for twelve"
     );
     println!("| | processor time | resident | of it unshared |\n|---|---|---|---|");
-    for count in [1, MANY] {
-        let scene = Scene::new(&Path::new(work).join(format!("watchers-{count}")));
+    for (count, resting) in [(1, 0), (MANY, 0), (1, 100), (1, 1_000)] {
+        let scene = Scene::new(&Path::new(work).join(format!("watchers-{count}-{resting}")));
+        if resting > 0 {
+            super::fleet::people(&scene, Path::new(programs), resting, "Stop", "shell");
+        }
         let pairs: Vec<Pair> = (0..count).map(|n| Pair::start(&scene, Path::new(programs), n)).collect();
         std::thread::sleep(BEGINNING);
         let before: Vec<u64> = pairs.iter().map(Pair::busy_ns).collect();
@@ -82,7 +85,7 @@ pub fn run(programs: &str, work: &str) {
         let spent = pairs.iter().zip(&before).map(|(pair, before)| pair.busy_ns() - before).sum::<u64>();
         let (resident, own) = pairs.iter().map(Pair::memory).max().unwrap();
         println!(
-            "| {count} | {:.1} ms | {:.1} MB each | {:.1} MB |",
+            "| {count}, and {resting} sessions at rest | {:.1} ms | {:.1} MB each | {:.1} MB |",
             spent as f64 / 1e6,
             resident as f64 / 1024.0,
             own as f64 / 1024.0
