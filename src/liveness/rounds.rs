@@ -24,7 +24,7 @@ const RESTARTS: i64 = 5_000;
 /// In any case there is a sweep after so long, in ms.
 const MOST: i64 = 120_000;
 /// So many processes are looked at closely each time; of the others only whether the number is in use.
-const CLOSELY: usize = 32;
+const CLOSELY: usize = 16;
 
 /// What is known since the last sweep.
 #[derive(Debug, Default)]
