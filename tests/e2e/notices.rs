@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::api::{Answer, Kind, Request};
-use crate::bench::{LONG, write_json};
+use crate::bench::{LONG, wait, write_json};
 use crate::live::{bash, open, session, session_id, used};
 use crate::longhaul::{longhaul, plugged};
 
@@ -22,6 +22,16 @@ fn the_offer_comes_once_with_the_prompt_at_due_and_not_before() {
         bench.api.usual(used(tokens));
         session.say(&format!("turn {turn}"));
         session.wait_for(&format!(" {}k/367k ", tokens / 1000));
+        session.wait_until("the turn's end", |screen| (!screen.contains("esc to interrupt")).then_some(()));
+        // The client writes an answer's row up to a second after it; until then the count is the module's alone.
+        let answer = format!("ANSWER-AT-{tokens}");
+        wait("the answer's row", LONG, || {
+            bench
+                .transcript(None)
+                .iter()
+                .any(|row| row["type"] == "assistant" && row.to_string().contains(&answer))
+                .then_some(())
+        });
     }
     let told: Vec<usize> = bench.api.of(Kind::Main).iter().map(notices).collect();
     // The fourth prompt is the first one after the answer at 85 %.
@@ -125,8 +135,9 @@ fn a_run_without_prompts_is_told_at_critical_between_two_batches() {
     bench.api.next([
         bash("echo one").used(100_000),
         bash("echo two").used(312_000),
-        bash("echo three").used(351_000),
-        bash("echo four").used(352_000),
+        // The client writes an answer's row up to a second after it: by the end of such a step it is there.
+        bash("sleep 1; echo three").used(351_000),
+        bash("sleep 1; echo four").used(352_000),
         bash("echo five").used(353_000),
         used(354_000),
     ]);
