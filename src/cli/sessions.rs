@@ -17,6 +17,7 @@ use crate::host::{Host, lies_in, terminal};
 use crate::liveness::sweep::{Request, Session, sweep};
 use crate::liveness::tell;
 use crate::liveness::verdict::{Facts, Limits, Pulse, Verdict};
+use crate::liveness::wording::described;
 use crate::store::Store;
 
 /// List all sessions, the longest silent first: verdict, silence, name, phase, project, share of the wall
@@ -143,23 +144,10 @@ fn seconds(ms: i64) -> i64 {
 
 /// A session as programs get it.
 fn value(session: &Session, share: Option<u64>) -> Value {
-    let judged = &session.judged;
-    json!({
-        "session": session.id.as_str(),
-        "name": session.name,
-        "project": session.project,
-        "pid": session.pid,
-        "kind": session.kind,
-        "verdict": judged.verdict,
-        "suspected": judged.suspected,
-        "phase": judged.phase,
-        "detail": judged.detail,
-        "silence_s": seconds(judged.silence),
-        "since": session.since,
-        "at": session.at,
-        "context_percent": share,
-        "facts": facts(&session.facts, session.restarted),
-    })
+    let mut value = described(session);
+    value["context_percent"] = json!(share);
+    value["facts"] = facts(&session.facts, session.restarted);
+    value
 }
 
 /// What a verdict rests on; spans are in seconds before now, and null is what could not be read.

@@ -3,28 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
-
-use super::lenient::{maybe, name, object};
+use super::lenient::object;
+use super::session_file::SessionFile;
 use crate::base::id::SessionId;
 use crate::host::files;
 use crate::host::process::Process;
-
-/// A client's file, as far as a watcher asks.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct File {
-    #[serde(deserialize_with = "maybe")]
-    pid: Option<u32>,
-    #[serde(deserialize_with = "name")]
-    session_id: Option<String>,
-    #[serde(deserialize_with = "name")]
-    proc_start: Option<String>,
-    #[serde(deserialize_with = "name")]
-    kind: Option<String>,
-    #[serde(deserialize_with = "name")]
-    status: Option<String>,
-}
 
 /// What one client shows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -45,7 +28,7 @@ pub fn path(config: &Path, pid: u32) -> PathBuf {
 
 /// What this client says; `None` where it says nothing, or another one of the same number did.
 pub fn read(config: &Path, client: &Process) -> Option<Shown> {
-    let file: File = object(&files::read_small(&path(config, client.pid), 1 << 20).ok()?)?;
+    let file: SessionFile = object(&files::read_small(&path(config, client.pid), 1 << 20).ok()?)?;
     let starts = file.proc_start.as_ref().zip(client.start.as_ref());
     let is_its = file.pid.is_none_or(|pid| pid == client.pid) && starts.is_none_or(|(said, is)| said == is);
     is_its.then(|| Shown {

@@ -119,13 +119,19 @@ fn text(kind: Kind, session: &Session, now_ms: i64) -> String {
 }
 
 fn value(id: &str, kind: Kind, session: &Session, title: &str, text: &str) -> Value {
+    let mut value = described(session);
+    value["v"] = json!(1);
+    value["id"] = json!(id);
+    value["incident"] = json!(kind.word());
+    value["title"] = json!(title);
+    value["text"] = json!(text);
+    value
+}
+
+/// A session and its verdict as programs get them; spans in seconds.
+pub fn described(session: &Session) -> Value {
     let judged = &session.judged;
     json!({
-        "v": 1,
-        "id": id,
-        "incident": kind.word(),
-        "title": title,
-        "text": text,
         "session": session.id.as_str(),
         "name": session.name,
         "project": session.project,

@@ -7,12 +7,13 @@
 mod entry;
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::lock::{Held, hold_for};
+use super::version::{later, too_new};
 use super::{Store, atomic};
 use crate::host::files;
 
@@ -87,7 +88,7 @@ impl Store {
             Err(error) => return Err(error),
         };
         if registry.version > VERSION {
-            return Err(too_new(&path, registry.version));
+            return Err(too_new(&path, registry.version, VERSION));
         }
         Ok(look(&registry.handoffs))
     }
@@ -106,9 +107,9 @@ impl Store {
         let why = match files::read_small(&path, MOST) {
             Ok(bytes) => match serde_json::from_slice::<Registry>(&bytes) {
                 Ok(registry) if registry.version <= VERSION => return Ok((registry, None)),
-                Ok(registry) => return Err(too_new(&path, registry.version)),
-                Err(error) => match later_version(&bytes) {
-                    Some(version) => return Err(too_new(&path, version)),
+                Ok(registry) => return Err(too_new(&path, registry.version, VERSION)),
+                Err(error) => match later(&bytes, VERSION) {
+                    Some(version) => return Err(too_new(&path, version, VERSION)),
                     None => error.to_string(),
                 },
             },
@@ -131,21 +132,10 @@ impl Store {
     }
 }
 
-fn too_new(path: &Path, version: u64) -> io::Error {
-    io::Error::other(format!(
-        "{} is of version {version} and this longhaul knows {VERSION}: update longhaul",
-        path.display()
-    ))
-}
-
-/// The version that a file of another shape names.
-fn later_version(bytes: &[u8]) -> Option<u64> {
-    let value: Value = serde_json::from_slice(bytes).ok()?;
-    value.get("version")?.as_u64().filter(|version| *version > VERSION)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use crate::host::Host;
     use serde_json::json;

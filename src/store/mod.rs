@@ -20,6 +20,7 @@ mod run;
 pub mod session;
 pub mod setup;
 pub mod trace;
+mod version;
 pub mod watchers;
 pub mod watches;
 

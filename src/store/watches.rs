@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::lock::{Held, hold_for};
+use super::version::{later, too_new};
 use super::{Store, atomic};
 use crate::host::files;
 
@@ -310,26 +311,13 @@ fn read(path: &Path) -> io::Result<Result<Table, String>> {
             table.next = table.next.max(last + 1);
             return Ok(Ok(table));
         }
-        Ok(table) => return Err(too_new(path, table.version)),
+        Ok(table) => return Err(too_new(path, table.version, VERSION)),
         Err(error) => error.to_string(),
     };
-    match later_version(&bytes) {
-        Some(version) => Err(too_new(path, version)),
+    match later(&bytes, VERSION) {
+        Some(version) => Err(too_new(path, version, VERSION)),
         None => Ok(Err(why)),
     }
-}
-
-fn too_new(path: &Path, version: u64) -> io::Error {
-    io::Error::other(format!(
-        "{} is of version {version} and this longhaul knows {VERSION}: update longhaul",
-        path.display()
-    ))
-}
-
-/// The version that a file of another shape names.
-fn later_version(bytes: &[u8]) -> Option<u64> {
-    let value: Value = serde_json::from_slice(bytes).ok()?;
-    value.get("version")?.as_u64().filter(|version| *version > VERSION)
 }
 
 #[cfg(test)]
