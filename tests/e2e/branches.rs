@@ -39,10 +39,17 @@ fn wait_quietly<T>(mut found: impl FnMut() -> Option<T>) -> Option<T> {
 /// Goes back to before a message by the menu, and empties the box in which the client puts it.
 #[track_caller]
 fn rewind(terminal: &mut Terminal, to: &str) {
-    // Esc twice; a first one that only ended something else is no harm.
-    terminal.key(ESCAPE);
-    std::thread::sleep(std::time::Duration::from_millis(100));
-    terminal.key(ESCAPE);
+    // Esc twice. The client may take the first one for the end of something else, and the second one is then a
+    // first: where no menu comes, both again.
+    let has_come = |screen: &str| screen.contains("❯ (current)");
+    for _ in 0..5 {
+        terminal.key(ESCAPE);
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        terminal.key(ESCAPE);
+        if terminal.shows_within(std::time::Duration::from_secs(3), has_come) {
+            break;
+        }
+    }
     terminal.wait_for_menu("❯ (current)");
     let chosen = format!("❯ {to}\n");
     for _ in 0..20 {

@@ -139,15 +139,30 @@ impl Terminal {
 
     #[track_caller]
     pub fn wait_until<T>(&self, what: &str, mut found: impl FnMut(&str) -> Option<T>) -> T {
-        let until = Instant::now() + LONG;
+        match self.look(LONG, &mut found) {
+            Ok(value) => value,
+            Err(screen) => panic!("waited in vain for {what}; the screen was\n{screen}"),
+        }
+    }
+
+    /// Whether the screen comes to show it in that time: for keys that may have to be pressed again.
+    pub fn shows_within(&self, time: Duration, found: impl Fn(&str) -> bool) -> bool {
+        self.look(time, &mut |screen: &str| found(screen).then_some(())).is_ok()
+    }
+
+    /// What is found on the screen in that time, else the last screen.
+    fn look<T>(&self, time: Duration, found: &mut dyn FnMut(&str) -> Option<T>) -> Result<T, String> {
+        let until = Instant::now() + time;
         let mut shown = self.shown.lock();
         loop {
             let screen = text(&shown);
             if let Some(value) = found(&screen) {
-                return value;
+                return Ok(value);
             }
             let left = until.saturating_duration_since(Instant::now());
-            assert!(!left.is_zero(), "waited in vain for {what}; the screen was\n{screen}");
+            if left.is_zero() {
+                return Err(screen);
+            }
             // Looks again now and then: what is waited for may not be the screen's alone.
             let wait = left.min(Duration::from_millis(100));
             shown = self.shown.changed.wait_timeout(shown, wait).unwrap_or_else(PoisonError::into_inner).0;
