@@ -40,18 +40,32 @@ pub struct Worker {
 impl Worker {
     /// Starts it. Where the system gives no thread nothing is done.
     pub fn start(work: impl FnOnce(&Rest) + Send + 'static) -> Self {
-        let rest = Rest::default();
+        Self::within(&Rest::default(), work)
+    }
+
+    /// The same for work that rests together with that one.
+    pub fn within(rest: &Rest, work: impl FnOnce(&Rest) + Send + 'static) -> Self {
         let asked = rest.clone();
         let thread = std::thread::Builder::new().spawn(move || work(&asked)).ok();
-        Self { rest, thread }
+        Self { rest: rest.clone(), thread }
+    }
+
+    /// Whether it still goes on.
+    pub fn goes_on(&self) -> bool {
+        self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
     }
 
     /// Asks it to rest, and waits for that, but not for longer than so many ms: what is unfinished then ends with
     /// the program.
     pub fn end(self, patience_ms: u64) {
-        self.rest.ask();
+        Self::end_all([self], patience_ms);
+    }
+
+    /// The same for several at once.
+    pub fn end_all(workers: impl IntoIterator<Item = Self>, patience_ms: u64) {
+        let workers: Vec<Self> = workers.into_iter().inspect(|worker| worker.rest.ask()).collect();
         let deadline = Deadline::after_ms(patience_ms);
-        while self.thread.as_ref().is_some_and(|thread| !thread.is_finished()) && !deadline.passed() {
+        while workers.iter().any(Self::goes_on) && !deadline.passed() {
             sleep_ms(2);
         }
     }

@@ -1,7 +1,8 @@
 //! What is done beside delivering: each duty with its own period, some by every watcher for its own session, some
 //! by one watcher for all. A duty that fails, or panics, is tried again the next time.
 //!
-//! They run on a thread of their own, one after another: a long one delays the others, never the delivery.
+//! They run in groups, each on a thread of its own, so that what holds one up (a large file, a file system that does
+//! not answer) delays neither the delivery nor the other group. Within a group one runs after another.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,11 +16,10 @@ use crate::host::worker::Rest;
 use crate::store::Store;
 use crate::store::lock::Held;
 
-use super::jobs;
 use super::pace::{Clocks, Pace};
 
 /// How often the leader's place is looked at, and the shortest period of a duty, in ms.
-const EVERY_MS: u64 = 2_000;
+pub(super) const EVERY_MS: u64 = 2_000;
 /// Entries of a directory that are looked at in one go.
 const PRUNE: usize = 1_000;
 
@@ -63,23 +63,15 @@ pub struct Work<'a> {
     pub rest: &'a Rest,
 }
 
-/// All duties. Whoever has one more adds it here.
-pub fn all() -> Vec<Duty> {
+/// All duties, in their groups. Whoever has one more adds it here.
+pub fn groups() -> [Vec<Duty>; 2] {
     let prune = |work: &Work| {
         work.store.prune_watchers(PRUNE);
         work.store.prune_inboxes(work.host.now_ms(), PRUNE);
         Ok(())
     };
-    let export = |work: &Work| {
-        jobs::finish(work);
-        Ok(())
-    };
-    vec![
-        super::watches::duty(),
-        super::fleet::duty(),
-        Duty { name: "export", every_ms: EVERY_MS, whose: Whose::Leader, run: Box::new(export) },
-        Duty { name: "prune", every_ms: 3_600_000, whose: Whose::Leader, run: Box::new(prune) },
-    ]
+    let prune = Duty { name: "prune", every_ms: 3_600_000, whose: Whose::Leader, run: Box::new(prune) };
+    [vec![super::watches::duty()], vec![super::fleet::duty(), super::jobs::duty(), prune]]
 }
 
 /// What the main thread and the duties tell each other.
@@ -91,7 +83,7 @@ pub struct Shared {
     pub leads: bool,
 }
 
-/// Does the duties until it is asked to rest.
+/// Does the duties of a group until it is asked to rest.
 pub struct Duties {
     /// This machine.
     pub host: Host,
@@ -115,11 +107,12 @@ impl Duties {
         let mut last: BTreeMap<&str, u64> = BTreeMap::new();
         let mut failed: BTreeMap<&str, String> = BTreeMap::new();
         let mut lead: Option<Held> = None;
+        let may_lead = self.list.iter().any(|duty| duty.whose == Whose::Leader);
         loop {
-            if lead.is_none() {
+            if may_lead && lead.is_none() {
                 lead = self.store.lead().ok().flatten();
+                self.shared.lock().unwrap_or_else(PoisonError::into_inner).leads = lead.is_some();
             }
-            self.shared.lock().unwrap_or_else(PoisonError::into_inner).leads = lead.is_some();
             let ms = self.pace.passed(watch);
             let grace = clocks.tick(ms, self.pace.wall(self.host.now_ms()));
             for duty in &mut self.list {

@@ -23,12 +23,12 @@ use crate::host::door::guarded;
 use crate::host::process::{self, Process};
 use crate::host::stdout::{self, Waited};
 use crate::host::stop::{Stop, outlive_limits};
-use crate::host::worker::Worker;
+use crate::host::worker::{Rest, Worker};
 use crate::host::{Host, files};
 use crate::store::Store;
 use crate::store::watchers::Stamp;
 use deliver::Moment;
-use duties::{Duties, Shared};
+use duties::{Duties, Duty, Shared};
 use pace::{Clocks, Pace};
 use post::Post;
 
@@ -121,15 +121,11 @@ impl<'a> Life<'a> {
         if self.leaves() {
             return;
         }
-        let duties = Duties {
-            host: self.host.clone(),
-            store: self.store.clone(),
-            client: self.client.clone(),
-            shared: Arc::clone(&self.shared),
-            pace: self.pace,
-            list: duties::all(),
-        };
-        let worker = Worker::start(move |rest| duties.run(rest));
+        let rest = Rest::default();
+        let workers = duties::groups().map(|list| {
+            let duties = self.duties(list);
+            Worker::within(&rest, move |rest| duties.run(rest))
+        });
         let watch = Stopwatch::start();
         let mut clocks = Clocks::default();
         let mut slept = false;
@@ -154,9 +150,20 @@ impl<'a> Life<'a> {
                 break;
             }
         }
-        worker.end(FAREWELL_MS);
+        Worker::end_all(workers, FAREWELL_MS);
         if !self.runs() {
             self.store.forget_watcher(&self.stamp);
+        }
+    }
+
+    fn duties(&self, list: Vec<Duty>) -> Duties {
+        Duties {
+            host: self.host.clone(),
+            store: self.store.clone(),
+            client: self.client.clone(),
+            shared: Arc::clone(&self.shared),
+            pace: self.pace,
+            list,
         }
     }
 
