@@ -111,8 +111,9 @@ impl Engine {
         let changed = self.version != Some(version) || self.who.as_ref() != Some(who);
         if changed || (self.unsettled && !(0..ASSIGN_MS).contains(&waited)) {
             let assigned = self.assign(who, now_ms);
+            // What was changed on the way needs no second look; what failed gets one, though nobody writes anything.
+            self.unsettled |= assigned.is_err();
             self.note(assigned, now_ms);
-            // What was changed on the way needs no second look; what failed gets one.
             self.version = Some(version);
             self.looked_ms = now_ms;
         }

@@ -27,6 +27,24 @@ fn clear_and_resume_carry_watches_along() {
 }
 
 #[test]
+fn what_could_not_be_written_down_is_tried_again() {
+    let sandbox = Sandbox::new();
+    let mut session = Session::open(&sandbox, "one");
+    let number = session.add(&sandbox, &["--file", "a.log", "--bind", "session"]);
+    is_run(&sandbox, number);
+    // Nobody gets a lock that is a directory.
+    let lock = sandbox.state().join("watches.lock");
+    fs_err::remove_file(&lock).unwrap();
+    fs_err::create_dir(&lock).unwrap();
+    session.shows(&sandbox, "two");
+    until("the failure in the trace", || trace(&sandbox).contains("watches.lock").then_some(()));
+    fs_err::remove_dir(&lock).unwrap();
+    until("the watch's new session", || {
+        (watch(&sandbox, number).maker.session.as_deref() == Some("two")).then_some(())
+    });
+}
+
+#[test]
 fn a_watch_of_the_project_passes_to_its_oldest_open_session_and_to_no_other() {
     let sandbox = Sandbox::new();
     let elsewhere = Session::open_in(&sandbox, "elsewhere", &sandbox.root.path().join("other"));
