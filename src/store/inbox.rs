@@ -34,6 +34,9 @@ const PATIENCE_MS: u64 = 2_000;
 const HOPS: usize = 16;
 /// A log larger than this is not ours, in bytes.
 const MOST: u64 = 256 << 20;
+/// From this size on a log takes no more events, in bytes: whoever has one keeps it until the session was told what
+/// waits here. For what acknowledges them there is always room.
+const FULL: u64 = if cfg!(test) { 1 << 20 } else { 64 << 20 };
 /// Directory of the inboxes.
 const DIR: &str = "inbox";
 
@@ -124,6 +127,14 @@ impl Inbox {
             fresh.insert(one.id, next);
             numbers.push(next);
             next += 1;
+        }
+        if !records.is_empty() && self.log.read_to >= FULL {
+            return Err(io::Error::other(format!(
+                "{} is full: {} events wait until a watcher or longhaul watch wait tells session {}",
+                self.path().display(),
+                self.log.left.len(),
+                self.session
+            )));
         }
         self.write(&records, true)?;
         Ok(numbers)

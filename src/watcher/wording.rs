@@ -25,7 +25,7 @@ pub struct Notification {
     pub numbers: Vec<u64>,
 }
 
-/// The notification that tells of these events, of all that are open. `keep` puts a text that is too long into a
+/// The notification that tells of these events, by their numbers in order, of all that are open. `keep` puts a text that is too long into a
 /// file and says where: it is given the first and the last number and the text.
 pub fn notification(
     open: &[&Event],
@@ -34,7 +34,8 @@ pub fn notification(
     keep: &mut impl FnMut(u64, u64, &str) -> Option<PathBuf>,
 ) -> Option<Notification> {
     let (first, last) = (*due.first()?, *due.last()?);
-    let events: Vec<&Event> = open.iter().copied().filter(|event| due.contains(&event.number)).collect();
+    let is_due = |event: &&Event| due.binary_search(&event.number).is_ok();
+    let events: Vec<&Event> = open.iter().copied().filter(is_due).collect();
     // Each has its head at least, so more than these never fit.
     if events.len() <= WHOLE / 20 {
         let lines: Vec<String> = events.iter().map(|event| line(event, now_ms, keep)).collect();

@@ -3,10 +3,12 @@
 use std::io;
 
 use super::log::Event;
-use super::{Inbox, New, Record, atomic, log};
+use super::{FULL, Inbox, New, Record, atomic, log};
 
 /// A log is written anew from this size on, in bytes, and when that halves it.
 const DUE: u64 = 128 << 10;
+/// One with more events than this only once it is large: each time takes long.
+const MANY: usize = 10_000;
 
 impl Inbox {
     /// Sets aside what cannot be read. A line that is not whole was never answered for; a whole one was, so the
@@ -39,7 +41,7 @@ impl Inbox {
     }
 
     pub(super) fn rotate_when_due(&mut self) -> io::Result<()> {
-        if self.log.read_to < DUE || self.log.left.len() > 10_000 {
+        if self.log.read_to < DUE || (self.log.left.len() > MANY && self.log.read_to < FULL / 2) {
             return Ok(());
         }
         let left: usize = self.log.left.values().map(|event| event.text.len() + event.id.len() + 200).sum();

@@ -233,3 +233,24 @@ proptest::proptest! {
         proptest::prop_assert!(inbox.unacknowledged().any(|event| event.id == "b"));
     }
 }
+
+/// What nobody acknowledges must not grow until it cannot even be read.
+#[test]
+fn a_full_inbox_takes_no_event_but_every_acknowledgement() {
+    let (_root, store) = store();
+    let mut inbox = store.inbox(&id("s"));
+    let text = "x".repeat(60 << 10);
+    let mut count = 0;
+    let refused = loop {
+        assert!(count < 100, "it is never full");
+        match inbox.append(&new(&count.to_string(), &text)) {
+            Ok(_) => count += 1,
+            Err(error) => break error.to_string(),
+        }
+    };
+    assert!(refused.contains(&format!("is full: {count} events wait")), "{refused}");
+    assert_eq!(inbox.append(&new("0", &text)).unwrap(), 1, "it has that one");
+    let numbers: Vec<u64> = inbox.unacknowledged().map(|event| event.number).collect();
+    assert_eq!(inbox.acknowledge(&numbers).unwrap(), numbers);
+    assert_eq!(inbox.append(&new("later", "y")).unwrap(), count + 1);
+}
