@@ -12,13 +12,14 @@ use crate::liveness::sweep::{Request, sweep};
 use crate::liveness::tell;
 use crate::liveness::verdict::Limits;
 use crate::liveness::wording::News;
-use crate::store::Store;
 use crate::store::config::Notify;
 use crate::store::fleet::Fleet;
 use crate::watches::sessions::{self, Incident};
 
 /// Old beats are taken away for so long in one sweep, in ms.
 const PRUNE_MS: u64 = 5;
+/// Incidents that some session could not be told of are kept for another try, at most so many.
+const UNSENT: usize = 100;
 /// What status lines read holds for so long, in ms, and is written anew when so much of that is left.
 const HOLDS: i64 = 120_000;
 const ANEW: i64 = 60_000;
@@ -35,16 +36,19 @@ struct Watch {
     rounds: Rounds,
     teller: Teller,
     fleet: Fleet,
+    /// What not every session that wants to hear of it was told.
+    unsent: Vec<(News, i64)>,
 }
 
 impl Watch {
     fn round(&mut self, work: &Work) -> Result<(), String> {
-        self.go_on(work)?;
+        // What fails in one of these keeps nobody from the others.
+        let gone_on = self.go_on(work);
+        let sent = self.send(work);
         // A machine that slept a moment ago: silence says nothing yet.
-        if !work.grace && self.rounds.is_due(work.store) {
-            self.sweep(work)?;
-        }
-        self.keep(work)
+        let swept = if !work.grace && self.rounds.is_due(work.store) { self.sweep(work) } else { Ok(()) };
+        let kept = self.keep(work);
+        gone_on.and(sent).and(swept).and(kept)
     }
 
     fn sweep(&mut self, work: &Work) -> Result<(), String> {
@@ -68,8 +72,9 @@ impl Watch {
         self.rounds.swept(work.store, &all, took.ms(), due);
         self.fleet = Fleet { until_ms: self.fleet.until_ms, ..looked.fleet };
         self.tell(work, &config.notify, &looked.news);
-        // The first run of a notifier need not wait for the next round.
+        // The first run of a notifier need not wait for the next round, nor need a session that asked.
         self.go_on(work)?;
+        self.send(work)?;
         wrong.map_or(Ok(()), Err)
     }
 
@@ -79,11 +84,27 @@ impl Watch {
             .flatten()
             .collect();
         self.teller.tell(work.host, config, &untrusted, news);
-        for one in news {
-            if let Err(error) = subscribers(work.store, one, work.host.now_ms()) {
-                work.store.trace(work.host.now_ms(), "longhaul-watch", &error.to_string());
+        let now_ms = work.host.now_ms();
+        self.unsent.extend(news.iter().map(|one| (one.clone(), now_ms)));
+        let over = self.unsent.len().saturating_sub(UNSENT);
+        self.unsent.drain(..over);
+    }
+
+    /// Writes to the sessions that want to hear of others. Each is told once, however often it is tried.
+    fn send(&mut self, work: &Work) -> Result<(), String> {
+        let mut failed = None;
+        self.unsent.retain(|(one, at_ms)| {
+            let text = one.line_for_session();
+            let incident = Incident { id: &one.id, about: &one.session, text: &text, at_ms: *at_ms };
+            match sessions::tell(work.store, &incident) {
+                Ok(_) => false,
+                Err(error) => {
+                    failed = Some(error.to_string());
+                    true
+                }
             }
-        }
+        });
+        failed.map_or(Ok(()), Err)
     }
 
     /// Starts what waits to be told, and keeps what became of the rest.
@@ -109,10 +130,4 @@ impl Watch {
         self.fleet.until_ms = now_ms.saturating_add(HOLDS);
         work.store.save_fleet(&self.fleet).map_err(|e| e.to_string())
     }
-}
-
-/// Writes it to the sessions that want to hear of others.
-fn subscribers(store: &Store, one: &News, now_ms: i64) -> std::io::Result<usize> {
-    let text = one.line_for_session();
-    sessions::tell(store, &Incident { id: &one.id, about: &one.session, text: &text, at_ms: now_ms })
 }

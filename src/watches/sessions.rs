@@ -29,44 +29,48 @@ pub fn subscriptions(store: &Store) -> io::Result<Vec<Watch>> {
     Ok(all.filter(|watch| watch.state == State::Active && watch.subject == Subject::Sessions).collect())
 }
 
-/// Writes an incident to the inbox of every session that wants to hear of it, each once. Answers how many those
-/// are. Past a watch's limit an incident stands in its log alone, and is counted with the next one that is told.
+/// Writes an incident to the inbox of every session that wants to hear of it, each once, however often this is done.
+/// Answers how many those are. Past a watch's limit an incident stands in its log alone, and is counted with the next
+/// one that is told. One session that cannot be written to keeps no other from hearing; then the first error comes
+/// back, and it is to be tried again.
 pub fn tell(store: &Store, incident: &Incident) -> io::Result<usize> {
-    let mut told = 0;
+    let (mut told, mut failed) = (0, None);
     for watch in subscriptions(store)? {
-        let over = watch.until_ms.is_some_and(|until_ms| incident.at_ms >= until_ms);
-        let session = watch.maker.session.as_deref().filter(|session| *session != incident.about);
-        let Some(session) = session.and_then(SessionId::parse).filter(|_| !over) else { continue };
-        let Some(text) = counted(&watch, incident.text) else { continue };
-        let id = format!("watch-{}-{}", watch.number, incident.id);
-        let (before, _) = store.told(watch.number);
-        if before.iter().any(|told| told.id == id) {
-            continue;
-        }
-        let said = limited(&watch, &before, text, incident.at_ms);
-        if let Some(text) = &said {
-            store.inbox(&session).append(&New {
-                source: &source(&watch),
-                id: &id,
-                text,
-                at_ms: incident.at_ms,
-            })?;
-            told += 1;
-        }
-        let held = said.is_none();
-        store.add_told(
-            watch.number,
-            &Told { at_ms: incident.at_ms, id, lines: 1, held, text: text.to_owned() },
-        )?;
-        if watch.once && !held {
-            store.change_watches(|watches| {
-                if let Some(watch) = watches.get(watch.number) {
-                    watch.end(incident.at_ms, "it was to tell one thing");
-                }
-            })?;
+        match tell_one(store, &watch, incident) {
+            Ok(heard) => told += usize::from(heard),
+            Err(error) => drop(failed.get_or_insert(error)),
         }
     }
-    Ok(told)
+    failed.map_or(Ok(told), Err)
+}
+
+/// Whether its session was told.
+fn tell_one(store: &Store, watch: &Watch, incident: &Incident) -> io::Result<bool> {
+    let over = watch.until_ms.is_some_and(|until_ms| incident.at_ms >= until_ms);
+    let session = watch.maker.session.as_deref().filter(|session| *session != incident.about && !over);
+    let Some(session) = session.and_then(SessionId::parse) else { return Ok(false) };
+    let Some(text) = counted(watch, incident.text) else { return Ok(false) };
+    let id = format!("watch-{}-{}", watch.number, incident.id);
+    let (before, _) = store.told(watch.number);
+    if before.iter().any(|told| told.id == id) {
+        return Ok(false);
+    }
+    let said = limited(watch, &before, text, incident.at_ms);
+    if let Some(text) = &said {
+        let new = New { source: &source(watch), id: &id, text, at_ms: incident.at_ms };
+        store.inbox(&session).append(&new)?;
+    }
+    let heard = said.is_some();
+    let told = Told { at_ms: incident.at_ms, id, lines: 1, held: !heard, text: text.to_owned() };
+    store.add_told(watch.number, &told)?;
+    if watch.once && heard {
+        store.change_watches(|watches| {
+            if let Some(watch) = watches.get(watch.number) {
+                watch.end(incident.at_ms, "it was to tell one thing");
+            }
+        })?;
+    }
+    Ok(heard)
 }
 
 /// What is told of it; `None` where this hour is full.
@@ -123,6 +127,28 @@ mod tests {
         assert_eq!(heard("a"), [line.clone(), line]);
         assert_eq!((heard("b").len(), heard("c").len(), heard("x").len()), (1, 0, 0));
         assert_eq!(store.told(1).0.len(), 2);
+    }
+
+    #[test]
+    fn one_that_cannot_be_written_to_keeps_no_other_from_hearing_and_hears_later() {
+        let root = tempfile::tempdir().unwrap();
+        let store = store(root.path());
+        let of = |session: &str| Maker { session: Some(session.into()), ..Maker::default() };
+        let subscribe = |session| Watch { maker: of(session), ..watch(Subject::Sessions) };
+        store.change_watches(|watches| ["a", "b"].map(|session| watches.add(subscribe(session)))).unwrap();
+        let in_the_way = store.make_dir("inbox").unwrap().join("a");
+        fs_err::write(&in_the_way, "no directory").unwrap();
+        let incident = Incident { id: "i1", about: "x", text: "x has died", at_ms: 5 };
+        let heard = |session: &str| {
+            let mut inbox = store.inbox(&SessionId::parse(session).unwrap());
+            inbox.refresh().unwrap();
+            inbox.unacknowledged().count()
+        };
+        assert!(tell(&store, &incident).is_err());
+        assert_eq!(heard("b"), 1);
+        fs_err::remove_file(in_the_way).unwrap();
+        assert_eq!(tell(&store, &incident).unwrap(), 1);
+        assert_eq!((heard("a"), heard("b")), (1, 1));
     }
 
     #[test]
