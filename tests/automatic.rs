@@ -291,9 +291,8 @@ fn a_limit_on_file_sizes_ends_the_export_and_not_the_hook() {
     saga.typed(&"words without an end ".repeat(20_000));
     let sandbox = sandbox(&saga);
     let event = sandbox.event("PreCompact", &json!({ "trigger": "auto" })).to_string();
-    let mut shell = Command::new("/bin/sh");
+    let mut shell = sandbox.other_command("/bin/sh");
     shell.args(["-c", "ulimit -f 100; exec \"$0\"", program_path("longhaul-hook")]);
-    shell.env_clear().env("HOME", sandbox.root.path().join("home")).current_dir(sandbox.work());
     let mut child =
         shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(event.as_bytes()).unwrap();

@@ -253,9 +253,7 @@ fn a_limit_on_file_sizes_ends_nobody() {
         ("longhaul-statusline", sandbox.payload(200_000, Some(160_000), Some(&path))),
         ("longhaul-hook", sandbox.event("UserPromptSubmit", &json!({ "prompt": "x" }))),
     ] {
-        let mut command = std::process::Command::new("/bin/sh");
-        command.env_clear().env("HOME", sandbox.root.path().join("home")).current_dir(sandbox.work());
-        command.env("TMPDIR", sandbox.root.path().join("tmp"));
+        let mut command = sandbox.other_command("/bin/sh");
         command.args(["-c", "ulimit -f 0; exec \"$0\"", crate::sandbox::program_path(program)]);
         let pipe = std::process::Stdio::piped;
         let mut child = command.stdin(pipe()).stdout(pipe()).stderr(pipe()).spawn().unwrap();

@@ -141,7 +141,13 @@ impl Sandbox {
     }
 
     pub fn command(&self, program: &str) -> Command {
-        let mut command = Command::new(program_path(program));
+        self.other_command(program_path(program))
+    }
+
+    /// A program that is not ours, in the sandbox's environment: without a temporary directory of its own what it starts
+    /// would leave files in the machine's.
+    pub fn other_command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
         command.env_clear().envs(self.env.iter().map(|(k, v)| (k, v))).current_dir(self.work());
         command
     }

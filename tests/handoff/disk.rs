@@ -17,10 +17,9 @@ fn mounted(desk: &Desk, script: &str) -> Option<Said> {
         return None;
     }
     let path = format!("{}:/usr/bin:/bin:/usr/sbin:/sbin", desk.bin().display());
-    let mut command = Command::new("unshare");
-    command.args(["-m", "/bin/sh", "-euc", script]).env_clear().env("PATH", path);
-    command.env("HOME", desk.sandbox.root.path().join("home")).env("LH", program_path("longhaul"));
-    command.env("STATE", desk.sandbox.state()).env("SESSION", SESSION).current_dir(desk.sandbox.work());
+    let mut command = desk.sandbox.other_command("unshare");
+    command.args(["-m", "/bin/sh", "-euc", script]).env("PATH", path).env("LH", program_path("longhaul"));
+    command.env("STATE", desk.sandbox.state()).env("SESSION", SESSION);
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     Some(finish_within(child, LONG))
 }
@@ -97,11 +96,9 @@ fn a_limit_on_file_sizes_is_told_and_what_is_kept_is_finished_without_it() {
     for blocks in [0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 40, 64, 100] {
         let desk = Desk::new("honest");
         larger(&desk);
-        let mut command = Command::new("/bin/sh");
+        let mut command = desk.sandbox.other_command("/bin/sh");
         let script = format!("ulimit -f {blocks}; exec \"$LH\" handoff --session {SESSION} --force");
-        command.args(["-c", &script]).env_clear().env("LH", program_path("longhaul"));
-        command.env("PATH", desk.bin()).env("HOME", desk.sandbox.root.path().join("home"));
-        command.current_dir(desk.sandbox.work());
+        command.args(["-c", &script]).env("LH", program_path("longhaul")).env("PATH", desk.bin());
         let child =
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let said = finish_within(child, LONG);

@@ -1,7 +1,6 @@
 //! What can be asked for, what the child is given, and the chain that grows.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -156,8 +155,8 @@ fn the_printed_command_works_in_a_shell_wherever_it_was() {
         let told: Value = serde_json::from_str(&said.stdout).unwrap();
         let resume = told["resume"].as_str().unwrap();
         // In the shell: the stand-in finds its session there, and says what it was asked.
-        let mut command = Command::new("/bin/sh");
-        command.env_clear().env("PATH", desk.bin()).env("HOME", desk.sandbox.root.path().join("home"));
+        let mut command = desk.sandbox.other_command("/bin/sh");
+        command.env("PATH", desk.bin());
         let shown = resume.replace("claude --resume", "pwd; echo --resume");
         let output = command.args(["-c", &shown]).output().unwrap();
         let child = entry["child"]["session"].as_str().unwrap();

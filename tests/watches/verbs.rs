@@ -46,13 +46,8 @@ fn the_way_out_of_a_refusal_works() {
     let said = session.tool(&sandbox, &["watch", "add", "--command", "echo 'a  b' | wc -c"]);
     let line = said.stderr.rsplit_once("named: ").unwrap().1.trim();
     let shell = format!("{} watch add --json {line}", crate::sandbox::program_path("longhaul"));
-    let mut command = sandbox.command("longhaul");
-    command = {
-        let mut with = Command::new("/bin/sh");
-        with.env_clear().envs(command.get_envs().filter_map(|(k, v)| Some((k, v?))));
-        with.args(["-c", &shell]).env("CLAUDE_CODE_SESSION_ID", "one").current_dir(sandbox.work());
-        with
-    };
+    let mut command = sandbox.other_command("/bin/sh");
+    command.args(["-c", &shell]).env("CLAUDE_CODE_SESSION_ID", "one");
     let out = command.output().unwrap();
     let value: Value = serde_json::from_slice(&out.stdout).unwrap();
     assert_eq!(value["subject"]["argv"], json!(["sh", "-c", "echo 'a  b' | wc -c"]));
