@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use serde_json::json;
 
-use super::progress::Progress;
+use super::progress::Exporting;
 use super::select::{self, Selector};
 use super::{print, print_json};
 use crate::base::text::clean;
@@ -65,7 +65,7 @@ pub fn run(args: &Args, host: &Host) -> Result<()> {
         now_ms: host.now_ms(),
         ..Request::default()
     };
-    let mut progress = Progress::new();
+    let mut progress = Exporting::new();
     let done = export(&request, &store, &mut progress);
     progress.end();
     let done = done?;

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use super::progress::Progress;
+use super::progress::Exporting;
 use crate::base::id::SessionId;
 use crate::base::text::clean;
 use crate::handoff::automatic;
@@ -13,7 +13,7 @@ use crate::store::Store;
 pub fn finish(host: &Host, store: &Store, session: &SessionId) {
     for (id, _) in store.jobs().into_iter().filter(|(_, job)| job.is_of(session)) {
         let Ok(Some(claim)) = store.claim(&id) else { continue };
-        let mut progress = Progress::new();
+        let mut progress = Exporting::new();
         let finished = automatic::finish(store, claim, host.now_ms(), &mut progress);
         progress.end();
         if let Err(error) = finished {

@@ -1,6 +1,5 @@
 //! `longhaul handoff`: a session handed over to a fresh one that has read it in full, and `handoff retry`.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -10,6 +9,7 @@ use serde_json::json;
 use super::registry::{self, load, one, resume, say};
 use crate::base::text::{clean, fit};
 use crate::base::tokens::{percent, short};
+use crate::cli::progress::{Display, Exporting};
 use crate::cli::select::{self, Selector};
 use crate::cli::{print, print_json};
 use crate::client::session_file;
@@ -18,8 +18,8 @@ use crate::gauge::wording;
 use crate::handoff::continuation::{Order, Step, Then, Work};
 use crate::handoff::failure::Failure;
 use crate::handoff::origin::Origins;
+use crate::host::Host;
 use crate::host::stop::Stop;
-use crate::host::{Host, terminal};
 use crate::store::Store;
 use crate::store::chains::{Entry, State, Weight};
 
@@ -197,7 +197,7 @@ fn work(
     run: impl FnOnce(&mut Work) -> Result<Entry, Failure>,
 ) -> Result<ExitCode> {
     let stop = Stop::listen();
-    let mut progress = Progress::default();
+    let mut progress = Progress::new();
     let mut tell = |step: Step| progress.show(&step);
     let result = run(&mut Work { host, store, stop: &stop, tell: &mut tell });
     progress.end();
@@ -248,49 +248,40 @@ fn told(store: &Store, entry: &Entry) -> String {
     )
 }
 
-/// How far it is, on standard error: in place on a terminal, else a line for each step.
-#[derive(Debug, Default)]
+/// How far it is, step by step.
 struct Progress {
-    shown: usize,
+    exporting: Exporting,
+    display: Display,
 }
 
 impl Progress {
-    fn show(&mut self, step: &Step) {
-        let text = match step {
-            Step::Exporting(share) if terminal::stderr_is_terminal() && share.is_multiple_of(10) => {
-                format!("exporting: {} %", share / 10)
-            }
-            Step::Exporting(_) => return,
-            Step::Exported(parts, tokens) => {
-                format!(
-                    "exported: about {} tokens to read in {parts} {}",
-                    short(*tokens),
-                    if *parts == 1 { "part" } else { "parts" }
-                )
-            }
-            Step::Asked(turn) => format!("the new session reads (turn {turn})"),
-            Step::Read(read, all) => {
-                format!("read: {read} of {all} parts ({} %)", percent(*read as u64, *all as u64))
-            }
-            Step::Note(note) => return self.line(note),
-        };
-        if !terminal::stderr_is_terminal() {
-            return self.line(&text);
-        }
-        let room = self.shown.saturating_sub(text.len());
-        let _ = write!(std::io::stderr(), "\r{text}{}", " ".repeat(room));
-        self.shown = text.len();
+    fn new() -> Self {
+        Self { exporting: Exporting::new(), display: Display::default() }
     }
 
-    fn line(&mut self, text: &str) {
-        self.end();
-        say(text);
+    fn show(&mut self, step: &Step) {
+        if let Step::Exporting(share) = step {
+            return self.exporting.is_at(*share);
+        }
+        self.exporting.end();
+        match step {
+            Step::Exporting(_) => {}
+            Step::Exported(parts, tokens) => {
+                let noun = if *parts == 1 { "part" } else { "parts" };
+                let tokens = short(*tokens);
+                self.display.show(&format!("exported: about {tokens} tokens to read in {parts} {noun}"));
+            }
+            Step::Asked(turn) => self.display.show(&format!("the new session reads (turn {turn})")),
+            Step::Read(read, all) => {
+                let share = percent(*read as u64, *all as u64);
+                self.display.show(&format!("read: {read} of {all} parts ({share} %)"));
+            }
+            Step::Note(note) => self.display.say(note),
+        }
     }
 
     fn end(&mut self) {
-        if self.shown > 0 {
-            let _ = write!(std::io::stderr(), "\r{}\r", " ".repeat(self.shown));
-            self.shown = 0;
-        }
+        self.exporting.end();
+        self.display.end();
     }
 }
