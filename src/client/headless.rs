@@ -120,6 +120,12 @@ pub fn own_variables(host: &Host) -> Vec<OsString> {
     host.env_names().into_iter().filter(is_own).collect()
 }
 
+/// The same and the keys of the login: for programs of the person's that are no client.
+pub fn own_variables_and_keys(host: &Host) -> Vec<OsString> {
+    const KEYS: [&str; 3] = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
+    own_variables(host).into_iter().chain(KEYS.map(OsString::from)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -23,8 +23,6 @@ const AT_ONCE: usize = 4;
 const APART: usize = 3;
 /// So much of what a notifier says is kept, in bytes.
 const KEPT: u64 = 4_096;
-/// Variables that no notifier needs.
-const SECRETS: [&str; 3] = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
 
 /// A way to tell.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,8 +78,7 @@ impl Teller {
         if news.is_empty() {
             return;
         }
-        self.without = headless::own_variables(host);
-        self.without.extend(SECRETS.map(OsString::from));
+        self.without = headless::own_variables_and_keys(host);
         self.rings = config.on_desktop();
         let (ways, mut troubles) = ways(host, config, untrusted);
         if ways.is_empty() {

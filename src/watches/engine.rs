@@ -29,9 +29,6 @@ const SAVED_MS: i64 = 30_000;
 /// It asks to be asked at least this often, ms.
 const REST_MS: i64 = 2_000;
 
-/// Variables that programs of a watch do not get beside the client's own.
-const SECRETS: [&str; 3] = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
-
 /// The session that watches are run for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Who {
@@ -88,12 +85,10 @@ pub struct Engine {
 impl Engine {
     /// Nothing runs yet.
     pub fn new(host: &Host, store: &Store) -> Self {
-        let mut without = headless::own_variables(host);
-        without.extend(SECRETS.map(OsString::from));
         Self {
             store: store.clone(),
             home: host.home(),
-            without,
+            without: headless::own_variables_and_keys(host),
             jobs: BTreeMap::new(),
             inbox: None,
             version: None,
