@@ -19,6 +19,8 @@ pub struct Shown {
     /// Its turn has ended: it says `idle`, or `shell`, which it says as long as any monitor runs. One that says
     /// nothing (an older client) counts as such.
     pub quiet: bool,
+    /// When the client was started, epoch ms, where it says.
+    pub started_ms: Option<i64>,
 }
 
 /// Where a client says what it shows.
@@ -35,6 +37,7 @@ pub fn read(config: &Path, client: &Process) -> Option<Shown> {
         session: file.session_id.as_deref().and_then(SessionId::parse),
         background: file.kind.as_deref() == Some("bg"),
         quiet: file.status.as_deref().is_none_or(|status| matches!(status, "idle" | "shell")),
+        started_ms: file.started_at.and_then(|at| i64::try_from(at).ok()),
     })
 }
 
@@ -55,7 +58,8 @@ mod tests {
             fs_err::write(path(root.path(), 7), file.to_string()).unwrap();
             read(root.path(), &client)
         };
-        let shown = Shown { session: SessionId::parse("s"), background: false, quiet: true };
+        let shown =
+            Shown { session: SessionId::parse("s"), background: false, quiet: true, started_ms: None };
         assert_eq!(says(json!({})), Some(shown.clone()));
         for (status, quiet) in [("idle", true), ("shell", true), ("busy", false), ("waiting", false)] {
             assert_eq!(says(json!({ "status": status })), Some(Shown { quiet, ..shown.clone() }), "{status}");

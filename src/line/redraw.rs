@@ -7,10 +7,12 @@ use serde::Serialize;
 use super::{Beside as Around, Style, UNKNOWN, Watch, draw};
 use crate::base::id::SessionId;
 use crate::client::payload::Payload;
+use crate::client::shown;
 use crate::client::wiring::{self, Wiring};
 use crate::gauge::gather::{Subject, take};
-use crate::host::{Host, terminal};
+use crate::host::{Host, process, terminal};
 use crate::store::Store;
+use crate::store::beats::Phase;
 use crate::store::config::Beside;
 use crate::store::session::Slot;
 
@@ -18,6 +20,8 @@ use crate::store::session::Slot;
 const BUDGET_MS: u64 = 40;
 /// Width where none is stated, in cells.
 const USUAL_WIDTH: usize = 80;
+/// A client that was started so short a time ago may be about to start its monitor, in ms.
+const YOUNG_MS: i64 = 15_000;
 /// What the client takes of the terminal's width for itself, in cells.
 const MARGIN: usize = 4;
 
@@ -60,7 +64,10 @@ pub fn redraw(host: &Host, input: &[u8]) -> String {
     let columns = handed.and_then(|handed| handed.columns);
     let style = Style { width: width(host, columns), colour: terminal::colour_allowed(host) };
     let fleet = store.as_ref().map(|store| store.fleet(host.now_ms()).beside(subject.session.as_ref()));
-    let around = Around { watch: watch(host, store.as_ref()), fleet: fleet.unwrap_or_default() };
+    let around = Around {
+        watch: watch(host, store.as_ref(), subject.session.as_ref()),
+        fleet: fleet.unwrap_or_default(),
+    };
     let text = draw(&taken.reading, around, style);
     if handed.is_none() {
         return text;
@@ -88,14 +95,26 @@ pub fn fallback() -> &'static str {
 }
 
 /// How the watcher of this client stands, by the stamp that it leaves.
-fn watch(host: &Host, store: Option<&Store>) -> Watch {
+fn watch(host: &Host, store: Option<&Store>, session: Option<&SessionId>) -> Watch {
     let client = host.env("CLAUDE_PID").and_then(|pid| pid.parse().ok());
-    let stamp = store.zip(client).and_then(|(store, client)| store.watcher(client));
-    match stamp {
+    let Some((store, client)) = store.zip(client) else { return Watch::Fine };
+    match store.watcher(client) {
         Some(stamp) if !stamp.runs() => Watch::Off,
         Some(stamp) if stamp.unheard > 0 => Watch::Unheard(stamp.unheard),
+        None if lacks_watcher(host, store, session, client) == Some(true) => Watch::Off,
         _ => Watch::Fine,
     }
+}
+
+/// Whether our hooks run in a client that has started no monitor of ours, as some hosts do; `None` where that cannot
+/// be told.
+fn lacks_watcher(host: &Host, store: &Store, session: Option<&SessionId>, client: u32) -> Option<bool> {
+    let client = process::find(client)?;
+    let shown = shown::read(store.config(), &client)?;
+    let is_young = host.now_ms().saturating_sub(shown.started_ms?) < YOUNG_MS;
+    let beat = store.beats().ok()??.main(session?)?;
+    let is_its = beat.is_of(Some(client.pid), client.start.as_deref());
+    Some(is_its && !is_young && !shown.background && beat.phase != Phase::Ended)
 }
 
 /// Ours as the person's command is drawn once, by the mod, which knows more; a wrapper draws ours already.

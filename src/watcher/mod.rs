@@ -97,6 +97,7 @@ impl<'a> Life<'a> {
             session: host.env("CLAUDE_CODE_SESSION_ID").and_then(|id| SessionId::parse(&id)),
             background: host.has_env("CLAUDE_JOB_DIR"),
             quiet: true,
+            started_ms: None,
         };
         let stays = store.config_file().unwrap_or_default().watch.background;
         Self {

@@ -111,6 +111,32 @@ fn only_the_end_of_our_own_watcher_is_kept_from_the_model_and_once() {
 }
 
 #[test]
+fn where_our_hooks_run_and_no_monitor_does_the_line_says_so() {
+    let client = Client::start();
+    let sandbox = Sandbox::new().env("CLAUDE_PID", &client.pid().to_string());
+    let line = || sandbox.statusline(&sandbox.payload(1_000_000, Some(100_000), None)).stdout;
+    let began = |seconds_ago: i64, kind: &str| {
+        client.says(&sandbox, SESSION, "idle");
+        let path = sandbox.config().join(format!("sessions/{}.json", client.pid()));
+        let mut file: Value = serde_json::from_slice(&fs_err::read(&path).unwrap()).unwrap();
+        file["startedAt"] = json!(longhaul::host::clock::now_ms() - seconds_ago * 1_000);
+        file["kind"] = json!(kind);
+        fs_err::write(path, file.to_string()).unwrap();
+    };
+    began(3_600, "interactive");
+    assert!(!line().contains("watch off"), "nobody's hooks run: there is no plugin that could watch");
+    sandbox.answer(&sandbox.event("SessionStart", &json!({ "source": "startup" })));
+    assert!(line().contains("watch off"), "{}", line());
+    began(0, "interactive");
+    assert!(!line().contains("watch off"), "it may be about to start");
+    began(3_600, "bg");
+    assert!(!line().contains("watch off"), "none is wanted there");
+    began(3_600, "interactive");
+    store(&sandbox).save_watcher(&running(&client)).unwrap();
+    assert!(!line().contains("watch off"), "{}", line());
+}
+
+#[test]
 fn what_was_printed_before_clear_is_acknowledged_after_it() {
     let client = Client::start();
     let sandbox = Sandbox::new().env("CLAUDE_PID", &client.pid().to_string());
