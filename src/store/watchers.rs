@@ -28,6 +28,8 @@ pub struct Stamp {
     pub client: u32,
     /// See there.
     pub client_start: Option<String>,
+    /// Which numbering both numbers are of, in a container another one.
+    pub pid_space: Option<String>,
     /// When it began, epoch milliseconds.
     pub since_ms: i64,
     /// The session that it delivers to.
@@ -48,6 +50,11 @@ impl Stamp {
         self.ended.is_none() && Process { pid: self.pid, start: self.start.clone() }.runs()
     }
 
+    /// Whether its numbers are of this numbering; one that does not say counts as such.
+    fn is_numbered_as(&self, here: Option<&String>) -> bool {
+        self.pid_space.is_none() || self.pid_space.as_ref() == here
+    }
+
     fn is_of(&self, client: &Process) -> bool {
         let starts = self.client_start.as_ref().zip(client.start.as_ref());
         self.client == client.pid && starts.is_none_or(|(then, now)| then == now)
@@ -59,10 +66,13 @@ impl Store {
         self.dir().join(DIR).join(format!("{client}.{ending}"))
     }
 
+    fn last_watcher(&self, client: u32) -> Option<Stamp> {
+        serde_json::from_slice(&files::read_small(&self.watcher_path(client, "json"), MOST).ok()?).ok()
+    }
+
     /// The stamp of this client's watcher, the last one where there were several.
     pub fn watcher(&self, client: u32) -> Option<Stamp> {
-        let bytes = files::read_small(&self.watcher_path(client, "json"), MOST).ok()?;
-        let stamp: Stamp = serde_json::from_slice(&bytes).ok()?;
+        let stamp = self.last_watcher(client)?;
         // What a client of the same number left says nothing of this one.
         stamp.is_of(&process::find(client)?).then_some(stamp)
     }
@@ -101,14 +111,19 @@ impl Store {
         Ok(try_hold(file)?.ok())
     }
 
-    /// Takes away stamps of clients that are gone. At most `limit` entries are looked at.
+    /// Takes away stamps of clients that are gone; of those in another container nobody here knows whether they are. At
+    /// most `limit` entries are looked at.
     pub fn prune_watchers(&self, limit: usize) {
+        let here = process::numbering();
+        let elsewhere =
+            |client| self.last_watcher(client).is_some_and(|stamp| !stamp.is_numbered_as(here.as_ref()));
+        let is_gone = |client| self.watcher(client).is_none() && !elsewhere(client);
         let Ok(entries) = std::fs::read_dir(self.dir().join(DIR)) else { return };
         for path in entries.flatten().take(limit).map(|entry| entry.path()) {
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             let client = name.split_once('.').filter(|(_, ending)| matches!(*ending, "json" | "told"));
             let client: Option<u32> = client.and_then(|(pid, _)| pid.parse().ok());
-            if client.is_some_and(|client| self.watcher(client).is_none()) {
+            if client.is_some_and(is_gone) {
                 let _ = std::fs::remove_file(path);
             }
         }
@@ -156,6 +171,19 @@ mod tests {
         assert_eq!(store.watcher(left.client), None);
         store.prune_watchers(10);
         assert!(!store.watcher_path(left.client, "json").exists());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_watches_in_another_container_is_left_alone() {
+        let (_root, store) = store();
+        let elsewhere = Stamp { client: u32::MAX, pid_space: Some("pid:[1]".into()), ..stamp() };
+        store.save_watcher(&elsewhere).unwrap();
+        let here = Stamp { client: u32::MAX - 1, pid_space: process::numbering(), ..stamp() };
+        store.save_watcher(&here).unwrap();
+        store.prune_watchers(10);
+        let is_left = |client| store.watcher_path(client, "json").exists();
+        assert!(is_left(elsewhere.client) && !is_left(here.client));
     }
 
     #[test]

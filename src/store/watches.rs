@@ -104,6 +104,9 @@ pub struct Maker {
     pub pid: Option<u32>,
     /// That process's start time as the system counts it.
     pub start: Option<String>,
+    /// Which numbering the process number is of, in a container another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid_space: Option<String>,
 }
 
 /// One watch.

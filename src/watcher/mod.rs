@@ -90,6 +90,7 @@ impl<'a> Life<'a> {
             start,
             client: client_pid,
             client_start,
+            pid_space: process::numbering(),
             since_ms: host.now_ms(),
             ..Stamp::default()
         };

@@ -16,7 +16,7 @@ use crate::base::span::HOUR_MS;
 use crate::client::{headless, session_file};
 use crate::host::Host;
 use crate::host::clock::Deadline;
-use crate::host::process::Process;
+use crate::host::process::{self, Process};
 use crate::store::Store;
 use crate::store::inbox::{Inbox, New};
 use crate::store::lock::Held;
@@ -71,6 +71,7 @@ pub struct Engine {
     store: Store,
     home: Option<PathBuf>,
     without: Vec<OsString>,
+    numbering: Option<String>,
     jobs: BTreeMap<u64, Job>,
     inbox: Option<Inbox>,
     /// As of the last look at who runs what.
@@ -89,6 +90,7 @@ impl Engine {
             store: store.clone(),
             home: host.home(),
             without: headless::own_variables_and_keys(host),
+            numbering: process::numbering(),
             jobs: BTreeMap::new(),
             inbox: None,
             version: None,
@@ -237,8 +239,7 @@ impl Engine {
         self.unsettled = false;
         for watch in watches.iter().filter(is_active) {
             let is_own = watch.maker.pid == Some(who.client.pid) && watch.maker.start == who.client.start;
-            let maker = watch.maker.pid.map(|pid| Process { pid, start: watch.maker.start.clone() });
-            let maker_runs = is_own || maker.is_some_and(|maker| maker.runs());
+            let maker_runs = is_own || may_run(watch, &open, self.numbering.as_ref());
             match fate(watch, &open, maker_runs) {
                 Fate::Runs(open) if open.process == who.client => mine.push(watch.clone()),
                 Fate::Over => over.push(watch.number),
@@ -298,6 +299,7 @@ impl Engine {
             session: Some(who.session.to_string()),
             pid: Some(who.client.pid),
             start: who.client.start.clone(),
+            pid_space: self.numbering.clone(),
         };
         let is_made_here = |watch: &Watch| {
             let same = (watch.maker.pid, &watch.maker.start) == (now.pid, &now.start);
@@ -369,6 +371,16 @@ impl Drop for Engine {
     }
 }
 
+/// Whether the process that made a watch runs. Of one in another container nobody here can tell: what would end with it
+/// stays, unless its session goes on here. What another session may go on with it may, and the watch's lock decides.
+fn may_run(watch: &Watch, open: &[Open], here: Option<&String>) -> bool {
+    let maker = &watch.maker;
+    if maker.pid_space.is_none() || maker.pid_space.as_ref() == here {
+        return maker.pid.is_some_and(|pid| Process { pid, start: maker.start.clone() }.runs());
+    }
+    watch.is_unconfirmed() && !open.iter().any(|open| Some(&open.session) == maker.session.as_ref())
+}
+
 /// Ends what runs, and keeps the place; of a watch that was removed there is none to keep.
 fn keep(store: &Store, mut job: Job) -> io::Result<()> {
     if let Some(running) = job.work.running() {
@@ -393,4 +405,31 @@ fn next(watch: &Watch, progress: &Progress, found: &Found, now_ms: i64) -> i64 {
     let sum = (progress.window.held > 0).then(|| progress.window.ends_ms());
     let next_ms = [found.next_ms, watch.until_ms, sum].into_iter().flatten().min();
     next_ms.unwrap_or(i64::MAX).min(now_ms + HOUR_MS)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_made_in_another_container_does_not_end_here() {
+        use crate::store::watches::Subject;
+        use crate::store::watches::tests::watch;
+        let here = process::numbering();
+        let made = |pid_space: Option<&str>, pid| {
+            let pid_space = pid_space.map(str::to_owned);
+            let maker = Maker { session: Some("s".into()), pid: Some(pid), start: None, pid_space };
+            let subject = Subject::Stream { argv: vec!["true".into()] };
+            Watch { maker, by_model: true, ..watch(subject) }
+        };
+        let runs = |watch: &Watch, open: &[Open]| may_run(watch, open, here.as_ref());
+        let elsewhere = made(Some("pid:[1]"), u32::MAX);
+        assert!(runs(&elsewhere, &[]));
+        assert!(!runs(&Watch { kept: true, ..elsewhere.clone() }, &[]), "another session may go on with it");
+        let process = process::find(process::own_pid()).unwrap();
+        let open = Open { process, session: "s".into(), project: "/p".into(), order: 1, has_watcher: true };
+        assert!(!runs(&elsewhere, &[open]), "its session goes on here");
+        assert!(!runs(&made(here.as_deref(), u32::MAX), &[]) && !runs(&made(None, u32::MAX), &[]));
+        assert!(runs(&made(here.as_deref(), process::own_pid()), &[]));
+    }
 }

@@ -93,7 +93,8 @@ mod tests {
     }
 
     fn made(pid: u32, session: &str, bound: Bound) -> Watch {
-        let maker = Maker { session: Some(session.into()), pid: Some(pid), start: Some(format!("s{pid}")) };
+        let start = Some(format!("s{pid}"));
+        let maker = Maker { session: Some(session.into()), pid: Some(pid), start, pid_space: None };
         Watch { bound, maker, ..watch(Subject::Sessions) }
     }
 

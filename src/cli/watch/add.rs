@@ -306,6 +306,7 @@ fn maker(args: &Args, host: &Host, store: &Store) -> Result<Maker> {
     Ok(Maker {
         session: Some(id),
         pid: client.as_ref().map(|client| client.pid),
+        pid_space: client.as_ref().and_then(|_| process::numbering()),
         start: client.and_then(|client| client.start),
     })
 }
