@@ -6,12 +6,17 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use longhaul::host::Host;
+use longhaul::store::Store;
 use serde_json::{Value, json};
 
 pub const SESSION: &str = "3f2a9c1e-0000-4000-8000-1234567890ab";
 
 /// Nothing here may take longer: a hard deadline of a second with tenfold slack.
 const DEADLINE: Duration = Duration::from_secs(10);
+
+/// How long what comes by itself is waited for.
+const AWAITED: Duration = Duration::from_secs(30);
 
 pub struct Sandbox {
     pub root: tempfile::TempDir,
@@ -212,6 +217,25 @@ pub fn finish_within(mut child: std::process::Child, deadline: Duration) -> Said
         stdout: String::from_utf8(output.stdout).unwrap(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         took,
+    }
+}
+
+/// longhaul's own files in the sandbox.
+pub fn store(sandbox: &Sandbox) -> Store {
+    let home = sandbox.config().parent().unwrap().to_owned();
+    Store::locate(&Host::fixed(&[("HOME", home.to_str().unwrap())], 0), &[]).unwrap()
+}
+
+/// What is there in the end; a failure where that takes ten times as long as it should.
+#[track_caller]
+pub fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(found) = found() {
+            return found;
+        }
+        assert!(start.elapsed() < AWAITED, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 

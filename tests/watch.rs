@@ -13,14 +13,13 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use longhaul::base::id::SessionId;
-use longhaul::host::{Host, process};
-use longhaul::store::Store;
+use longhaul::host::process;
 use longhaul::store::inbox::{Inbox, New};
 use longhaul::store::watchers::Stamp;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
-use crate::sandbox::{SESSION, Said, Sandbox, finish};
+use crate::sandbox::{SESSION, Said, Sandbox, finish, store, until};
 
 /// Ten times what any of this takes.
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -119,11 +118,6 @@ fn command(sandbox: &Sandbox, client: &Client) -> std::process::Command {
     command
 }
 
-fn store(sandbox: &Sandbox) -> Store {
-    let home = sandbox.config().parent().unwrap().to_owned();
-    Store::locate(&Host::fixed(&[("HOME", home.to_str().unwrap())], 0), &[]).unwrap()
-}
-
 fn inbox(sandbox: &Sandbox, session: &str) -> Inbox {
     store(sandbox).inbox(&SessionId::parse(session).unwrap())
 }
@@ -131,18 +125,6 @@ fn inbox(sandbox: &Sandbox, session: &str) -> Inbox {
 fn put(sandbox: &Sandbox, session: &str, id: &str, text: &str) -> u64 {
     let at_ms = longhaul::host::clock::now_ms();
     inbox(sandbox, session).append(&New { source: "watch 1 a.log", id, text, at_ms }).unwrap()
-}
-
-#[track_caller]
-fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
-    let start = Instant::now();
-    loop {
-        if let Some(found) = found() {
-            return found;
-        }
-        assert!(start.elapsed() < DEADLINE, "waited in vain for {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 /// The watcher's stamp, once it is as wanted.
@@ -165,8 +147,8 @@ fn it_ends_silently_when_its_client_is_gone() {
     client.kill();
     let said = finish(watching);
     silent(&said);
+    // 5 s are promised; `finish` gives a busy machine twice that.
     assert_eq!(said.code, 0);
-    assert!(said.took < Duration::from_secs(5));
     let left = sandbox.state().join(format!("watchers/{}.json", client.pid()));
     assert!(!left.exists(), "its stamp is left");
     assert!(store(&sandbox).lead().unwrap().is_some(), "its lock is left");

@@ -11,12 +11,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use longhaul::base::id::SessionId;
-use longhaul::host::{Host, process};
-use longhaul::store::Store;
+use longhaul::host::process;
 use longhaul::store::watches::Watch;
 use serde_json::{Value, json};
 
-use crate::sandbox::{Said, Sandbox, finish};
+use crate::sandbox::{Said, Sandbox, finish, store, until};
 
 /// Ten times what any of this takes.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -127,11 +126,6 @@ impl Drop for Session {
     }
 }
 
-fn store(sandbox: &Sandbox) -> Store {
-    let home = sandbox.config().parent().unwrap().to_owned();
-    Store::locate(&Host::fixed(&[("HOME", home.to_str().unwrap())], 0), &[]).unwrap()
-}
-
 /// A person's own shell: `longhaul …` in the working directory.
 fn person(sandbox: &Sandbox, args: &[&str]) -> Said {
     sandbox.longhaul(args)
@@ -151,18 +145,6 @@ fn lines(sandbox: &Sandbox, session: &str) -> Vec<String> {
         .flat_map(|text| text.lines().map(str::to_owned))
         .filter(|line| !line.ends_with(" lines:"))
         .collect()
-}
-
-#[track_caller]
-fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
-    let start = Instant::now();
-    loop {
-        if let Some(found) = found() {
-            return found;
-        }
-        assert!(start.elapsed() < DEADLINE, "waited in vain for {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 /// Waits until the session has heard so many things.
