@@ -310,6 +310,7 @@ fn only_other_tasks_than_ours_run_on() {
     assert_eq!(fleet.is(9_200, "idle")["phase"], "failed:rate_limit");
 }
 
+// can1357/oh-my-pi/issues/4434: it was counted as another session.
 #[test]
 fn a_compaction_is_not_a_new_session() {
     let (fleet, client) = working();
@@ -421,6 +422,7 @@ fn an_end_in_one_terminal_does_not_end_what_another_goes_on_with() {
     assert!(verdicts.contains(&("another", &json!("idle"))), "{verdicts:?}");
 }
 
+// CC#79789, CC#81868: a session that was killed and brought back in another process is the same one, and was restarted.
 #[test]
 fn a_background_session_is_given_time_to_come_back() {
     let mut fleet = Fleet::new();

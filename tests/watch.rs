@@ -139,6 +139,7 @@ fn silent(said: &Said) {
     assert_eq!((&*said.stdout, &*said.stderr), ("", ""), "a word would cost the session a turn: {said:?}");
 }
 
+// thedotmack/claude-mem/issues/572, 1652, 2184 and 3175: helpers ran on for days.
 #[test]
 fn it_ends_silently_when_its_client_is_gone() {
     let (sandbox, mut client) = (Sandbox::new(), Client::start());

@@ -194,6 +194,7 @@ mod tests {
     }
 
     // EdamAme-x/pentect#1299: a process number that is used again is another process.
+    // thedotmack/claude-mem/issues/1446: a file that a killed process left was believed.
     #[cfg(target_os = "linux")]
     #[test]
     fn what_a_killed_client_left_is_no_running_client() {
