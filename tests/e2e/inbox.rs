@@ -164,6 +164,8 @@ fn the_end_of_a_watcher_that_was_killed_is_shown_and_costs_no_request() {
     terminal.wait_for("longhaul: its watcher has ended");
     assert_eq!(bench.api.of(Kind::Main).len(), 0);
     terminal.say("hello");
+    terminal.wait_for("ANSWER-AT-10000");
+    // A redraw before the prompt may have said so already.
     terminal.wait_for("watch off");
     assert_eq!(bench.api.of(Kind::Main).len(), 1);
 }
