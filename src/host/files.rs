@@ -143,6 +143,18 @@ pub fn distrust_dir(dir: &Path) -> Option<&'static str> {
     (!dir.is_dir()).then_some("is not a directory")
 }
 
+/// Whether this user could write into a directory.
+pub fn can_write(dir: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        rustix::fs::access(dir, rustix::fs::Access::WRITE_OK).is_ok()
+    }
+    #[cfg(not(unix))]
+    {
+        std::fs::metadata(dir).is_ok_and(|meta| !meta.permissions().readonly())
+    }
+}
+
 /// This user as the system counts them.
 pub fn user() -> String {
     #[cfg(unix)]

@@ -2,12 +2,14 @@
 //! [`Host`] or plain values, so that a decision can be tested without a machine.
 
 pub mod clock;
+pub mod disk;
 pub mod door;
 pub mod files;
 pub mod input;
 pub mod process;
 pub mod program;
 pub mod random;
+pub mod runnable;
 pub mod stdout;
 pub mod stop;
 pub mod terminal;
