@@ -11,6 +11,7 @@ pub mod lenient;
 pub mod models;
 pub mod notification;
 pub mod payload;
+pub mod plugins;
 pub mod program;
 pub mod projects;
 pub mod reply;

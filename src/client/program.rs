@@ -12,6 +12,12 @@ pub struct Version(pub u32, pub u32, pub u32);
 /// The first version on which a plugin's module can draw the status line (measured: 2.1.332 does; 2.1.310 to
 /// 2.1.331 load the module and hand its figures over, and never ask it to draw).
 pub const FIRST_THAT_DRAWS: Version = Version(2, 1, 332);
+/// The first version whose modules hand the client's own figures over (measured).
+pub const FIRST_WITH_FIGURES: Version = Version(2, 1, 287);
+/// The oldest version that the tests run against (`.ci/run` fetches it).
+pub const OLDEST_TESTED: Version = Version(2, 1, 197);
+/// The newest one, which they are held against (`tests/e2e/client.version`).
+pub const NEWEST_TESTED: Version = Version(2, 1, 332);
 
 impl Version {
     /// Reads `2.1.332 (Claude Code)` or the bare number.
@@ -93,6 +99,17 @@ mod tests {
             assert_eq!(Version::parse(bad), None, "{bad}");
         }
         assert!(Version(2, 1, 197) < FIRST_THAT_DRAWS && Version(2, 10, 0) > FIRST_THAT_DRAWS);
+    }
+
+    #[test]
+    fn the_tested_range_is_what_the_tests_run_against() {
+        let newest = include_str!("../../tests/e2e/client.version");
+        assert_eq!(Version::parse(newest), Some(NEWEST_TESTED));
+        let ci = include_str!("../../.ci/run");
+        let fetched = ci.lines().filter_map(|line| Version::parse(line.strip_prefix("sh .ci/client ")?));
+        assert_eq!(fetched.min(), Some(OLDEST_TESTED));
+        let manifest = include_str!("../../.claude-plugin/plugin.json");
+        assert!(manifest.contains(&format!("\">={OLDEST_TESTED}\"")), "what the plugin asks for");
     }
 
     #[cfg(unix)]

@@ -38,6 +38,9 @@ pub struct SessionFile {
     /// `cli`, `sdk-cli`, …
     #[serde(deserialize_with = "name")]
     pub entrypoint: Option<String>,
+    /// The client's version.
+    #[serde(deserialize_with = "name")]
+    pub version: Option<String>,
     /// The session's name.
     #[serde(deserialize_with = "beginning")]
     pub name: Option<String>,

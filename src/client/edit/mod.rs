@@ -138,6 +138,12 @@ impl Document {
         Some(self.text.get(..at).unwrap_or_default().matches('\n').count() + 1)
     }
 
+    /// The line that a key of the outermost object stands in; of several the last, which counts.
+    pub fn line_of(&self, key: &str) -> Option<usize> {
+        let member = self.root.as_ref()?.members.iter().rfind(|member| member.name == key)?;
+        Some(place(self.text.get(..member.start)?).0)
+    }
+
     fn find(&self, path: &[&str]) -> Result<Option<&Member>, Fault> {
         let Some((last, above)) = path.split_last() else { return Ok(None) };
         let mut object = self.root.as_ref();
