@@ -8,7 +8,7 @@ use super::jobs;
 use crate::base::id::SessionId;
 use crate::client::payload::Payload;
 use crate::client::{projects, session_file};
-use crate::gauge::gather::{Subject, Taken, take};
+use crate::gauge::gather::{Leaves, Subject, Taken, take};
 use crate::gauge::records::Seen;
 use crate::host::clock::Deadline;
 use crate::host::{Host, files, input};
@@ -62,7 +62,7 @@ impl Selector {
         }
         subject.subtasks = subtasks;
         // Another model or another shell's environment, asked about here, is nothing the session has.
-        subject.looks_only = true;
+        subject.leaves = Leaves::Progress;
         if let Some((store, session)) = store.as_ref().zip(subject.session.as_ref()) {
             jobs::finish(host, store, session);
         }

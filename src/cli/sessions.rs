@@ -11,7 +11,7 @@ use super::page::{Look, Page};
 use super::{print, print_json, select};
 use crate::base::text::{clean, fit, width};
 use crate::client::session_file::Status;
-use crate::gauge::gather::{Subject, take};
+use crate::gauge::gather::{Leaves, Subject, take};
 use crate::host::clock::Deadline;
 use crate::host::{Host, lies_in, terminal};
 use crate::liveness::sweep::{Request, Session, sweep};
@@ -130,7 +130,8 @@ fn shares(host: &Host, store: &Store, sessions: &[Session]) -> Vec<Option<u64>> 
         if until.passed() || session.judged.verdict == Verdict::Completed {
             return None;
         }
-        let subject = Subject { session: Some(session.id.clone()), looks_only: true, ..Subject::default() };
+        let subject =
+            Subject { session: Some(session.id.clone()), leaves: Leaves::Progress, ..Subject::default() };
         let reading = take(host, Some(store), &subject, SHARE_MS).reading;
         let context = reading.context?;
         context.tokens.saturating_mul(100).checked_div(reading.wall.tokens)

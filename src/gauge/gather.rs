@@ -54,10 +54,22 @@ pub struct Subject {
     pub subtasks: u64,
     /// Whether this process has the session's own environment.
     pub inside: bool,
-    /// Somebody asks from outside: what is kept of the session stays as it is.
-    pub looks_only: bool,
+    /// What a reading leaves on the disk.
+    pub leaves: Leaves,
     /// What brings the reading about.
     pub occasion: Occasion,
+}
+
+/// What a reading leaves on the disk.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Leaves {
+    /// What is now known of the session.
+    #[default]
+    All,
+    /// How far the transcript is measured: somebody asks from outside, and what is kept of the session stays as it is.
+    Progress,
+    /// Nothing at all.
+    Nothing,
 }
 
 /// What brings a reading about, as far as it says in which process a session runs.
@@ -306,7 +318,8 @@ fn keep(
     (kept, handed): (Option<&Handed>, Option<&Handed>),
     has_transcript: bool,
 ) {
-    let Some((store, id)) = store.filter(|_| !subject.looks_only).zip(subject.session.as_ref()) else {
+    let Some((store, id)) = store.filter(|_| subject.leaves == Leaves::All).zip(subject.session.as_ref())
+    else {
         return;
     };
     if seen != before

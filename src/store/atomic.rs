@@ -161,7 +161,7 @@ pub fn append_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// What the name of a file goes on with that could not be read; a number follows.
-const ASIDE: &str = ".unreadable-";
+pub(super) const ASIDE: &str = ".unreadable-";
 
 /// A file that was set aside under the name of this one, if there is any.
 pub fn aside(path: &Path) -> io::Result<Option<PathBuf>> {

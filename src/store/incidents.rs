@@ -12,7 +12,7 @@ use crate::base::id::digest;
 use crate::host::files;
 
 /// How a file of this version says so.
-const VERSION: u64 = 1;
+pub(super) const VERSION: u64 = 1;
 /// A file larger than this is not ours, in bytes.
 const MOST: u64 = 8 << 20;
 /// So many incidents are kept; the oldest that are over go first.

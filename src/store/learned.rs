@@ -33,7 +33,7 @@ struct File {
 }
 
 const NAME: &str = "learned.json";
-const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 1;
 /// How far below the largest context a compaction's own count may lie, in tokens.
 const SLACK: u64 = 2_000;
 /// The newest this many are kept.

@@ -15,6 +15,7 @@ pub mod incidents;
 pub mod jobs;
 mod keys;
 pub mod learned;
+pub mod left;
 pub mod lock;
 mod run;
 pub mod session;

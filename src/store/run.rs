@@ -56,6 +56,13 @@ impl Store {
         }
     }
 
+    /// Run directories of this store that an earlier choice left behind.
+    pub fn left_run_dirs(&self, host: &Host) -> Vec<PathBuf> {
+        let Ok(RunDir::At(chosen)) = self.run_dir() else { return Vec::new() };
+        let left = |dir: &PathBuf| *dir != chosen && files::distrust_dir(dir).is_none();
+        self.candidates(host).into_iter().filter(left).collect()
+    }
+
     /// The run directory to write into: the recorded one, made again where it was cleared away, else a new
     /// choice. Never a place in one of the `untrusted` projects, whose settings can set variables.
     pub fn make_run_dir(&self, host: &Host, untrusted: &[&Path]) -> Option<PathBuf> {

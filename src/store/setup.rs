@@ -10,7 +10,7 @@ use crate::base::id::digest;
 use crate::host::files;
 
 /// The layout's number; a higher one was written by a newer longhaul.
-const LAYOUT: u32 = 1;
+pub(super) const LAYOUT: u32 = 1;
 
 /// What has to be known to undo a setup, and what a person decided.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -22,7 +22,7 @@ pub use self::kept::Told;
 pub use self::place::{FilePlace, Inside, Mark, Note, Place, Progress, RunPlace, Window};
 
 /// How a file of this version says so.
-const VERSION: u64 = 1;
+pub(super) const VERSION: u64 = 1;
 /// A list of watches larger than this is not ours, in bytes.
 const MOST: u64 = 16 << 20;
 /// How long another writer is waited for, in ms.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::Subject;
+use super::{Leaves, Subject};
 use crate::client::transcript::{self, Advance, Progress, Tail, tail};
 use crate::host::clock::Deadline;
 use crate::host::files;
@@ -57,6 +57,7 @@ pub(super) fn measure(path: &Path, subject: &Subject, store: Option<&Store>, dea
     let advance = progress.advance(&file, Some(deadline)).unwrap_or(failed);
     let tail = if advance.complete { None } else { early.or_else(look) };
     if advance.read >= WORTH_STORING
+        && subject.leaves != Leaves::Nothing
         && let Some((id, store)) = slot
     {
         let _ = store.save(id, Slot::Scan, &progress.to_bytes());
