@@ -78,6 +78,7 @@ const STARTERS: [&str; 8] = [
     "handoff/turn.rs",
     "liveness/notify.rs",
     "setup/command.rs",
+    "setup/doctor/gather/programs.rs",
     "watches/work.rs",
 ];
 

@@ -6,6 +6,8 @@ mod automatic;
 mod chains;
 mod commands;
 mod damage;
+#[cfg(unix)]
+mod doctor;
 mod export;
 #[cfg(all(unix, feature = "testing"))]
 mod handoff;

@@ -1,5 +1,6 @@
 //! What people type: the verbs, what they take, and how their results are shown.
 
+mod doctor;
 mod explain;
 mod export;
 mod handoff;
@@ -39,6 +40,7 @@ const EXAMPLES: &str = "Examples:
   longhaul sessions                       all sessions: which works, waits, is stuck or is gone
   longhaul watch add --file build.log     tell this session of every new line, without a deadline
   longhaul setup --dry-run                what setup would change, and nothing else
+  longhaul doctor                         what keeps longhaul from working, and what mends it
 
 Exit codes: 0 done, 1 could not be done (said on standard error), 2 wrong usage.";
 
@@ -51,6 +53,7 @@ enum Verb {
     Sessions(sessions::Args),
     Watch(watch::Args),
     Setup(setup::SetupArgs),
+    Doctor(doctor::Args),
 }
 
 /// Prints a result. A reader that has gone, as `head` does, is no error.
@@ -80,6 +83,7 @@ pub fn run(cli: Cli, host: &Host) -> Result<ExitCode> {
         Verb::Sessions(args) => return sessions::run(&args, host),
         Verb::Watch(args) => return watch::run(&args, host),
         Verb::Setup(args) => return setup::run(&args, host),
+        Verb::Doctor(args) => return doctor::run(&args, host),
     }
     Ok(ExitCode::SUCCESS)
 }

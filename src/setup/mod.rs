@@ -6,6 +6,7 @@
 
 pub mod command;
 pub mod decide;
+pub mod doctor;
 mod file;
 mod lock;
 mod plan;

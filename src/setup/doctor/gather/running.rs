@@ -1,0 +1,213 @@
+//! Sessions that run, their watchers, the timer, who draws their line, and the wall of one of them.
+
+use std::path::{Path, PathBuf};
+
+use super::{Around, own_session};
+use crate::base::id::SessionId;
+use crate::client::plugins::strongest;
+use crate::client::program::Version;
+use crate::client::session_file::{self, SessionFile};
+use crate::client::settings::Origin;
+use crate::client::wiring::{self, PROGRAM, WRAPPER, Wiring};
+use crate::gauge::gather::{Leaves, Subject, take};
+use crate::gauge::wording;
+use crate::host::files;
+use crate::liveness::sweep::{Request, sweep};
+use crate::liveness::verdict::Limits;
+use crate::setup::doctor::plugin::{Client, Plugin};
+use crate::setup::doctor::sessions::{Open, Sessions, Timer, Watcher};
+use crate::setup::doctor::statusline::{Figures, Setup, StatusLine, Wall};
+use crate::store::beats::Kind;
+use crate::store::config::Beside;
+use crate::store::session::Slot;
+use crate::store::setup::Read;
+
+/// Hooks and watcher come to a session within moments of its start, in ms.
+const FRESH_MS: i64 = 15_000;
+/// How long a transcript may be read for the wall, in ms.
+const WALL_MS: u64 = 10_000;
+
+fn age(around: &Around<'_>, file: &SessionFile) -> Option<i64> {
+    let started = i64::try_from(file.started_at?).ok()?;
+    Some(around.host.now_ms().saturating_sub(started))
+}
+
+/// What sessions left and what of ours runs beside them.
+pub fn sessions(around: &Around<'_>) -> Sessions {
+    let config = around.store.config_file().unwrap_or_default();
+    let limits = Limits::of(&config.liveness, None, None);
+    let swept = sweep(around.host, around.store, &Request { limits, ended: true, prune_ms: 0 });
+    let readable = swept.is_ok();
+    let swept = swept.map(|swept| swept.sessions).unwrap_or_default();
+    let newest = swept.iter().filter_map(|session| Some(session.facts.main.as_ref()?.ago)).min();
+    let own = own_session(around.host);
+    let open = session_file::all(around.store.config()).into_iter().filter_map(|file| {
+        let id = SessionId::parse(file.session_id.as_deref()?)?;
+        let session = swept.iter().find(|session| session.id == id);
+        let watcher = match around.store.watcher(file.pid?) {
+            None => Watcher::None,
+            Some(stamp) if stamp.runs() => Watcher::Runs,
+            Some(stamp) => Watcher::Ended(stamp.ended),
+        };
+        let by_program = file.entrypoint.as_ref().is_some_and(|entry| entry.starts_with("sdk"));
+        let said = match file.kind.as_deref() {
+            Some("bg") => Kind::Bg,
+            _ if by_program => Kind::Headless,
+            _ => Kind::Interactive,
+        };
+        Some(Open {
+            kind: session.map_or(said, |session| session.kind),
+            beats: session.is_some_and(|session| session.facts.main.is_some()),
+            watcher,
+            own: own.as_ref() == Some(&id),
+            fresh: age(around, &file).is_some_and(|age| age < FRESH_MS),
+            id: id.to_string(),
+        })
+    });
+    let off = strongest(&around.whole, |all| all.get("disableAllHooks")?.as_bool()).filter(|(off, _)| *off);
+    Sessions {
+        open: open.collect(),
+        newest,
+        readable,
+        hooks_off: off.map(|(_, scope)| (scope.place.clone(), scope.origin == Origin::Managed)),
+        background_stays: config.watch.background,
+        timer: timer(around),
+    }
+}
+
+/// The timer as setup's record and the system's own files have it.
+fn timer(around: &Around<'_>) -> Timer {
+    let record = files::read_small(&around.store.setup_record(), 1 << 20).ok();
+    let record: Option<serde_json::Value> = record.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    let timer = record.as_ref().and_then(|record| record.get("timer"));
+    let brought =
+        timer.and_then(|timer| timer.get("brought")).and_then(serde_json::Value::as_bool) == Some(true);
+    if !brought {
+        return Timer::None;
+    }
+    let way = timer.and_then(|timer| timer.get("way")).and_then(serde_json::Value::as_str).unwrap_or("timer");
+    let program = around.store.current().join(format!("longhaul{}", std::env::consts::EXE_SUFFIX));
+    if !program.is_file() {
+        return Timer::Broken(format!("the {way} timer starts {}, which is gone", program.display()));
+    }
+    let Some(home) = around.host.home() else { return Timer::Set(way.to_owned()) };
+    let ours = |dir: &Path, ending: &str| {
+        let entries = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+        let named = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.contains("longhaul") && name.ends_with(ending)
+        };
+        entries.into_iter().find(named)
+    };
+    let (dir, ending) = if way.contains("systemd") {
+        let base = around.host.env_path("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"));
+        (base.join("systemd/user"), ".timer")
+    } else if way.contains("launchd") {
+        (home.join("Library/LaunchAgents"), ".plist")
+    } else {
+        // A crontab is told by a program alone.
+        return Timer::Set(format!("{way}, as set up"));
+    };
+    let Some(unit) = ours(&dir, ending) else {
+        return Timer::Broken(format!(
+            "the {way} timer was set up, and its file is gone from {}",
+            dir.display()
+        ));
+    };
+    if ending == ".timer" && ours(&dir.join("timers.target.wants"), ending).is_none() {
+        return Timer::Broken(format!("{} is not enabled", unit.display()));
+    }
+    Timer::Set(format!("{way}, {}", unit.display()))
+}
+
+/// Who draws the gauge.
+pub fn statusline(around: &Around<'_>, client: &Client, plugin: &Plugin) -> StatusLine {
+    let store = around.store;
+    let found = around.settings.scopes.iter().find(|scope| scope.values.status_command.is_some());
+    let command = found.and_then(|scope| scope.values.status_command.as_deref());
+    let record = match store.read_setup() {
+        Ok(Read::Known(record)) => *record,
+        _ => crate::store::setup::Record::default(),
+    };
+    let config = store.config_file().unwrap_or_default();
+    let loads = |entry: &crate::setup::doctor::plugin::Entry| entry.enabled == Some(true) && entry.there;
+    StatusLine {
+        wiring: wiring::classify(command),
+        place: found.map_or_else(String::new, |scope| scope.origin.to_string()),
+        gone: command.and_then(|command| gone(around, command)),
+        setup: match record.settings {
+            Some(wiring)
+                if wiring.path == wiring::user_settings(store.config())
+                    && wiring::classify(Some(&wiring.command)) != Wiring::None =>
+            {
+                Setup::Wrote
+            }
+            _ if record.declined => Setup::Declined,
+            _ => Setup::Nothing,
+        },
+        off: config.statusline == Beside::Off,
+        client: client.version(),
+        loaded: plugin.entries.iter().any(loads) || !plugin.given.is_empty(),
+    }
+}
+
+/// What a command of ours runs and is not there, as far as its text says where that is.
+fn gone(around: &Around<'_>, command: &str) -> Option<PathBuf> {
+    let stable = crate::setup::command::program(around.store);
+    let wrapper = around.store.dir().join(WRAPPER);
+    let by_stable =
+        crate::setup::command::our_program(around.store).is_ok_and(|ours| command.contains(&ours));
+    let named: Vec<PathBuf> = if command.contains(WRAPPER) {
+        vec![wrapper, stable]
+    } else if by_stable || command.contains(wiring::BY_HAND) {
+        vec![stable]
+    } else {
+        let words = command.split(|c: char| c.is_whitespace() || "'\"|;&".contains(c));
+        words.filter(|word| word.starts_with('/') && word.ends_with(PROGRAM)).map(PathBuf::from).collect()
+    };
+    named.into_iter().find(|path| !path.is_file())
+}
+
+/// The wall of this shell's session, else of the one that beat last.
+pub fn wall(around: &Around<'_>) -> Wall {
+    let store = around.store;
+    let files = session_file::all(store.config());
+    let Some(id) = own_session(around.host).or_else(|| last_beat(around, &files)) else {
+        return Wall::default();
+    };
+    let file = files.iter().find(|file| file.session_id.as_deref() == Some(id.as_str()));
+    let own = own_session(around.host).as_ref() == Some(&id);
+    let subject = Subject {
+        session: Some(id.clone()),
+        project: around.project.clone().filter(|_| own),
+        inside: own,
+        leaves: Leaves::Nothing,
+        ..Subject::default()
+    };
+    let reading = take(around.host, Some(store), &subject, WALL_MS).reading;
+    let started = file.and_then(|file| i64::try_from(file.started_at?).ok());
+    let responded = started.zip(reading.figures.context_at).is_some_and(|(started, at)| at > started);
+    Wall {
+        session: Some(id.to_string()),
+        tokens: reading.wall.tokens,
+        source: wording::source(reading.wall.source).to_owned(),
+        figures: match reading.client {
+            Some(_) => Figures::Fit,
+            None if store.load(&id, Slot::Client).is_some() => Figures::Old,
+            None => Figures::None,
+        },
+        responded,
+        client: file.and_then(|file| Version::parse(file.version.as_deref()?)),
+        clamped: reading.formula.clamped,
+        past: reading.past_wall(),
+    }
+}
+
+/// Of the sessions that are open the one that beat last.
+fn last_beat(around: &Around<'_>, files: &[SessionFile]) -> Option<SessionId> {
+    let place = around.store.beats().ok()??;
+    let open = files.iter().filter_map(|file| SessionId::parse(file.session_id.as_deref()?));
+    let beaten = open.filter_map(|id| Some((place.main(&id)?, id)));
+    let main = beaten.filter(|(main, _)| main.kind != Some(Kind::Headless));
+    main.max_by_key(|(main, _)| main.at).map(|(_, id)| id)
+}
