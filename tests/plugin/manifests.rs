@@ -138,7 +138,7 @@ fn there_is_no_bin_directory() {
 
 #[test]
 fn a_skill_calls_the_launcher_by_the_plugins_path() {
-    for skill in ["setup", "handoff"] {
+    for skill in ["setup", "handoff", "doctor"] {
         let text = file(&format!("skills/{skill}/SKILL.md"));
         let calls = text.matches("/hooks/launcher").count();
         assert!(calls > 0);
