@@ -18,6 +18,7 @@ mod climb;
 mod combos;
 mod compaction;
 mod complete;
+mod doctor;
 mod export;
 mod fleet;
 mod generations;
