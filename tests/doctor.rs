@@ -92,6 +92,13 @@ impl Machine {
         write(&self.config("settings.json"), settings.to_string());
     }
 
+    /// What setup remembers of itself.
+    fn record(&self, more: &Value) {
+        let mut record = json!({ "v": 1, "version": VERSION });
+        record.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        write(&self.state().join("setup.json"), record.to_string());
+    }
+
     fn project(&self, settings: &str) -> PathBuf {
         let path = self.sandbox.work().join(".claude/settings.json");
         write(&path, settings);
@@ -422,6 +429,23 @@ fn broken_settings_are_found() {
     ]);
 }
 
+// CC#62486, CC#46921, CC#3123: the client itself drops keys.
+#[test]
+fn a_key_that_setup_wrote_and_that_was_dropped_is_found() {
+    let machine = Machine::new();
+    let key = |name: &str| json!({ "path": ["env", name], "wrote": "\"1\"", "previous": null, "made_object": true });
+    let path = machine.config("settings.json");
+    let wrote = json!({ "path": path, "wrote": { "len": 1, "fnv": "0" }, "created": false, "command": "",
+        "previous": null, "backups": [], "restorable": true, "keys": [key("DISABLE_COMPACT")] });
+    machine.record(&json!({ "settings": wrote }));
+    let fix = "longhaul setup --disable-compact --window N, or longhaul setup --undo";
+    machine.finds(&["settings"], "setup wrote env.DISABLE_COMPACT, and the file holds it no more", fix);
+    let on = json!({ "longhaul@longhaul": true });
+    machine.settings(&json!({ "enabledPlugins": on, "env": { "DISABLE_COMPACT": "1" } }));
+    let (code, lines) = machine.doctor();
+    assert_eq!((code, &lines["settings"]["status"]), (0, &json!("ok")), "{lines:#?}");
+}
+
 #[test]
 fn sessions_that_nobody_watches_are_found() {
     each(&[
@@ -450,14 +474,19 @@ fn sessions_that_nobody_watches_are_found() {
         ),
         (
             |m| {
-                let timer = json!({ "brought": true, "way": "systemd" });
-                write(
-                    &m.state().join("setup.json"),
-                    json!({ "v": 1, "version": VERSION, "timer": timer }).to_string(),
-                );
+                m.record(&json!({ "timer": { "brought": true, "way": "systemd" } }));
             },
             &["timer"],
-            "its file is gone from",
+            "longhaul.timer is gone",
+            "longhaul setup --timer",
+        ),
+        (
+            |m| {
+                m.record(&json!({ "timer": { "brought": true, "way": "systemd" } }));
+                write(&m.path("home/.config/systemd/user/longhaul.timer"), "[Timer]\n");
+            },
+            &["timer"],
+            "longhaul.timer is not enabled",
             "longhaul setup --timer",
         ),
     ]);

@@ -31,6 +31,8 @@ pub struct Settings {
     pub files: usize,
     /// Those that the client drops.
     pub unread: Vec<Unread>,
+    /// Keys that setup wrote and that the file holds no more, each with its file.
+    pub dropped: Vec<(String, String)>,
     /// What a project sets of what concerns us.
     pub variables: Vec<Variable>,
     /// Our configuration's fault, with file and line.
@@ -42,6 +44,11 @@ pub struct Settings {
 /// Whether the client reads every settings file.
 pub fn readable(facts: &Settings) -> Line {
     const NAME: &str = "settings";
+    if let Some((key, place)) = facts.dropped.first().filter(|_| facts.unread.is_empty()) {
+        let what = format!("{place}: setup wrote {key}, and the file holds it no more");
+        let fix = "longhaul setup --disable-compact --window N, or longhaul setup --undo";
+        return Line::broken(NAME, what, fix);
+    }
     match facts.unread.as_slice() {
         [] => Line::ok(NAME, format!("{}, all readable", count(facts.files, "file"))),
         [first, rest @ ..] => {

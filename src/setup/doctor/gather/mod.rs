@@ -6,6 +6,8 @@ mod running;
 
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
 use super::settings::{Settings as OfSettings, Unread, Variable};
 use super::{Facts, plugin};
 use crate::base::id::SessionId;
@@ -146,10 +148,36 @@ fn settings_of(around: &Around<'_>) -> OfSettings {
     OfSettings {
         files: around.settings.scopes.iter().filter(|scope| scope.path.is_some()).count(),
         unread: around.settings.problems.iter().map(unread).collect(),
+        dropped: dropped(around.store),
         variables: variables(around.host, &around.settings, around.project.as_deref()),
         configured: around.store.dir().join("config.json").exists(),
         config: config.err(),
     }
+}
+
+/// What setup remembers of itself, as it stands there.
+fn record(store: &Store) -> Option<Value> {
+    serde_json::from_slice(&files::read_small(&store.setup_record(), MOST).ok()?).ok()
+}
+
+/// Keys that setup wrote beside the status line, and that are gone or of another value.
+fn dropped(store: &Store) -> Vec<(String, String)> {
+    let Some(record) = record(store) else { return Vec::new() };
+    let wrote = &record["settings"];
+    let Some(path) = wrote["path"].as_str().map(PathBuf::from) else { return Vec::new() };
+    let bytes = files::read_small(&path, MOST).unwrap_or_default();
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+    let have: Value = serde_json::from_slice(bytes).unwrap_or_default();
+    let mut found = Vec::new();
+    for key in wrote["keys"].as_array().into_iter().flatten() {
+        let names: Vec<_> = key["path"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let stands = names.iter().try_fold(&have, |object, name| object.get(name));
+        let wrote: Option<Value> = key["wrote"].as_str().and_then(|text| serde_json::from_str(text).ok());
+        if !names.is_empty() && stands != wrote.as_ref() {
+            found.push((names.join("."), path.display().to_string()));
+        }
+    }
+    found
 }
 
 /// A file that the client drops, with the line where there is one.

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Around, own_session};
-use crate::base::id::SessionId;
+use super::{Around, own_session, record};
+use crate::base::id::{SessionId, digest};
 use crate::client::plugins::strongest;
 use crate::client::program::Version;
 use crate::client::session_file::{self, SessionFile};
@@ -11,12 +11,12 @@ use crate::client::settings::Origin;
 use crate::client::wiring::{self, PROGRAM, WRAPPER, Wiring};
 use crate::gauge::gather::{Leaves, Subject, take};
 use crate::gauge::wording;
-use crate::host::files;
 use crate::liveness::sweep::{Request, sweep};
 use crate::liveness::verdict::Limits;
 use crate::setup::doctor::plugin::{Client, Plugin};
 use crate::setup::doctor::sessions::{Open, Sessions, Timer, Watcher};
 use crate::setup::doctor::statusline::{Figures, Setup, StatusLine, Wall};
+use crate::store::Store;
 use crate::store::beats::Kind;
 use crate::store::config::Beside;
 use crate::store::session::Slot;
@@ -77,8 +77,7 @@ pub fn sessions(around: &Around<'_>) -> Sessions {
 
 /// The timer as setup's record and the system's own files have it.
 fn timer(around: &Around<'_>) -> Timer {
-    let record = files::read_small(&around.store.setup_record(), 1 << 20).ok();
-    let record: Option<serde_json::Value> = record.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    let record = record(around.store);
     let timer = record.as_ref().and_then(|record| record.get("timer"));
     let brought =
         timer.and_then(|timer| timer.get("brought")).and_then(serde_json::Value::as_bool) == Some(true);
@@ -91,33 +90,34 @@ fn timer(around: &Around<'_>) -> Timer {
         return Timer::Broken(format!("the {way} timer starts {}, which is gone", program.display()));
     }
     let Some(home) = around.host.home() else { return Timer::Set(way.to_owned()) };
-    let ours = |dir: &Path, ending: &str| {
-        let entries = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
-        let named = |path: &PathBuf| {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            name.contains("longhaul") && name.ends_with(ending)
-        };
-        entries.into_iter().find(named)
-    };
-    let (dir, ending) = if way.contains("systemd") {
-        let base = around.host.env_path("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"));
-        (base.join("systemd/user"), ".timer")
-    } else if way.contains("launchd") {
-        (home.join("Library/LaunchAgents"), ".plist")
-    } else {
+    let name = timer_name(around.store, &home);
+    let units = match way {
+        "systemd" => {
+            let configs = [around.host.env_path("XDG_CONFIG_HOME"), Some(home.join(".config"))];
+            let unit = |config: PathBuf| config.join("systemd/user").join(format!("{name}.timer"));
+            configs.into_iter().flatten().map(unit).collect()
+        }
+        "launchd" => vec![home.join("Library/LaunchAgents").join(format!("local.{name}.sessions.plist"))],
         // A crontab is told by a program alone.
-        return Timer::Set(format!("{way}, as set up"));
+        _ => return Timer::Set(format!("{way}, as set up")),
     };
-    let Some(unit) = ours(&dir, ending) else {
-        return Timer::Broken(format!(
-            "the {way} timer was set up, and its file is gone from {}",
-            dir.display()
-        ));
+    let Some(unit) = units.iter().find(|unit| unit.is_file()) else {
+        let place = units.last().map(|unit| unit.display().to_string()).unwrap_or_default();
+        return Timer::Broken(format!("the {way} timer was set up, and {place} is gone"));
     };
-    if ending == ".timer" && ours(&dir.join("timers.target.wants"), ending).is_none() {
+    let wanted = unit.with_file_name("timers.target.wants").join(unit.file_name().unwrap_or_default());
+    if way == "systemd" && wanted.symlink_metadata().is_err() {
         return Timer::Broken(format!("{} is not enabled", unit.display()));
     }
     Timer::Set(format!("{way}, {}", unit.display()))
+}
+
+/// The timer's name: another one for each configuration directory but the usual one.
+fn timer_name(store: &Store, home: &Path) -> String {
+    if store.config() == home.join(".claude") {
+        return "longhaul".to_owned();
+    }
+    format!("longhaul-{:08x}", digest(&[store.config().as_os_str().as_encoded_bytes()]) >> 32)
 }
 
 /// Who draws the gauge.
