@@ -616,6 +616,81 @@ fn a_session_in_the_background_or_headless_says_why_nothing_is_armed() {
     assert!(line.starts_with("note") && line.contains("in a background session"), "{said:?}");
 }
 
+/// What is put into a file's place, by its name.
+type Junk = (&'static str, fn(&Path));
+
+fn junk() -> Vec<Junk> {
+    vec![
+        ("nothing", |path| write(path, "")),
+        ("half of it", |path| write(path, "{")),
+        ("a list", |path| write(path, "[[]]")),
+        ("a number", |path| write(path, "7")),
+        ("null", |path| write(path, "null")),
+        ("odd members", |path| {
+            let odd = r#"{"plugins":{"longhaul@longhaul":[7]},"longhaul":[],"settings":{"path":1,"keys":[{"path":[1]}]},
+                "version":"x","v":-1,"handoffs":[{}],"pid":"x","timer":7,"enabledPlugins":[],"cleanupPeriodDays":-1e300}"#;
+            write(path, odd);
+        }),
+        ("depth", |path| write(path, "[".repeat(100_000))),
+        ("bytes", |path| write(path, [0xff, 0, 0x1b, 0xfe].repeat(1000))),
+        ("a directory", |path| {
+            let _ = fs_err::remove_file(path);
+            fs_err::create_dir_all(path.join("in")).unwrap();
+        }),
+        ("a pipe", |path| {
+            let _ = fs_err::remove_file(path);
+            fs_err::create_dir_all(path.parent().unwrap()).unwrap();
+            let made = std::process::Command::new("mkfifo").arg(path).status().unwrap();
+            assert!(made.success());
+        }),
+        ("a loop of links", |path| {
+            let _ = fs_err::remove_file(path);
+            fs_err::create_dir_all(path.parent().unwrap()).unwrap();
+            symlink(path, path).unwrap();
+        }),
+    ]
+}
+
+/// Files that it reads.
+fn read_by_doctor(machine: &Machine) -> Vec<PathBuf> {
+    let mut all = vec![machine.stamp(), machine.installed("longhaul"), machine.installed("longhaul-watch")];
+    let state = ["run-dir", "setup.json", "chains.json", "watches.json", "config.json", "learned.json"];
+    all.extend(state.map(|name| machine.state().join(name)));
+    let config = ["settings.json", "plugins/installed_plugins.json", "plugins/known_marketplaces.json"];
+    all.extend(config.map(|name| machine.config(name)));
+    all.push(machine.config(&format!("sessions/{}.json", machine.client.id())));
+    let plugin = ["hooks/launcher", ".claude-plugin/plugin.json", "monitors/monitors.json"];
+    all.extend(plugin.map(|name| machine.plugin(name)));
+    all.push(machine.sandbox.work().join(".claude/settings.json"));
+    all
+}
+
+#[test]
+fn whatever_stands_in_a_files_place_every_line_is_there() {
+    let look = |machine: &Machine, what: &str| {
+        let said = machine.sandbox.longhaul(&["doctor", "--json"]);
+        assert!(said.code == 1 || said.code == 0, "{what}: {said:?}");
+        assert_eq!(said.stderr, "", "{what}");
+        let value: Value = serde_json::from_str(&said.stdout).unwrap();
+        assert_eq!(value["checks"].as_array().unwrap().len(), 19, "{what}");
+    };
+    let places = read_by_doctor(&Machine::new()).len();
+    for (name, put) in junk() {
+        let machine = Machine::new();
+        for path in read_by_doctor(&machine) {
+            put(&path);
+        }
+        look(&machine, name);
+    }
+    for at in 0..places {
+        let machine = Machine::new();
+        let path = read_by_doctor(&machine).swap_remove(at);
+        let (name, put) = junk().swap_remove(at % junk().len());
+        put(&path);
+        look(&machine, &format!("{name} in place of {}", path.display()));
+    }
+}
+
 #[test]
 fn the_readme_explains_every_line() {
     let machine = Machine::new();

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use object::{Architecture, BinaryFormat, FileKind, Object as _, ObjectSegment as _};
+use object::read::macho::{FatArch, MachOFatFile32, MachOFatFile64};
+use object::{
+    Architecture, BinaryFormat, File, FileKind, Object as _, ObjectSegment as _, ReadCache, ReadRef,
+};
 
 use super::files;
-
-/// Larger than any program of ours with debug information, in bytes.
-const MOST: u64 = 1 << 30;
 
 /// What keeps a file from running as a program here.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,39 +47,35 @@ pub fn hindrance(path: &Path) -> Option<Hindrance> {
     if !meta.is_file() {
         return Some(Hindrance::NoFile);
     }
-    let bytes = match files::read_small(path, MOST) {
-        Ok(bytes) => bytes,
+    let file = match files::open_regular(path) {
+        Ok(file) => file,
         Err(e) => return Some(Hindrance::Unreadable(e.to_string())),
     };
-    judge(&bytes, std::env::consts::OS, std::env::consts::ARCH).or_else(|| refused(path, &meta))
+    // Only the headers are read, however large the program is.
+    let parts = ReadCache::new(file);
+    judge(&parts, std::env::consts::OS, std::env::consts::ARCH).or_else(|| refused(path, &meta))
 }
 
 /// What keeps these bytes from running on a system and a processor, both by the names Rust has for them.
-fn judge(bytes: &[u8], os: &str, arch: &str) -> Option<Hindrance> {
-    if bytes.starts_with(b"#!") && os != "windows" {
+fn judge<'d, R: ReadRef<'d>>(bytes: R, os: &str, arch: &str) -> Option<Hindrance> {
+    let length = bytes.len().unwrap_or(0);
+    let begins = bytes.read_bytes_at(0, length.min(64)).unwrap_or_default();
+    if begins.starts_with(b"#!") && os != "windows" {
         return None;
     }
     let Ok(kind) = FileKind::parse(bytes) else {
-        let begins = &bytes[..bytes.len().min(64)];
         let is_text = begins.iter().all(|b| b.is_ascii_graphic() || b.is_ascii_whitespace());
         return Some(if is_text { Hindrance::Text } else { Hindrance::CutShort });
     };
     let built_for = match kind {
-        FileKind::MachOFat32 => fat(object::read::macho::MachOFatFile32::parse(bytes).ok()?.arches()),
-        FileKind::MachOFat64 => fat(object::read::macho::MachOFatFile64::parse(bytes).ok()?.arches()),
-        _ => {
-            let Ok(file) = object::File::parse(bytes) else { return Some(Hindrance::CutShort) };
-            let length = bytes.len() as u64;
-            let whole = file.segments().all(|segment| {
-                let (start, size) = segment.file_range();
-                start.saturating_add(size) <= length
-            });
-            if !whole {
-                return Some(Hindrance::CutShort);
-            }
-            vec![(system(file.format()), processor(file.architecture()))]
-        }
+        FileKind::MachOFat32 => MachOFatFile32::parse(bytes).ok().map(|file| fat(file.arches())),
+        FileKind::MachOFat64 => MachOFatFile64::parse(bytes).ok().map(|file| fat(file.arches())),
+        _ => File::parse(bytes).ok().filter(|file| is_whole(file, length)).map(|file| {
+            let machine = (system(file.format()), processor(file.architecture()));
+            vec![machine]
+        }),
     };
+    let Some(built_for) = built_for else { return Some(Hindrance::CutShort) };
     // Another processor of the same system may be imitated (Rosetta); nobody can know that from here.
     if built_for.iter().any(|(system, built)| *system == os && *built == arch) {
         return None;
@@ -88,7 +84,14 @@ fn judge(bytes: &[u8], os: &str, arch: &str) -> Option<Hindrance> {
     Some(Hindrance::OtherMachine(names.join(", ")))
 }
 
-fn fat<F: object::read::macho::FatArch>(arches: &[F]) -> Vec<(&'static str, &'static str)> {
+fn is_whole<'d, R: ReadRef<'d>>(file: &File<'d, R>, length: u64) -> bool {
+    file.segments().all(|segment| {
+        let (start, size) = segment.file_range();
+        start.saturating_add(size) <= length
+    })
+}
+
+fn fat<F: FatArch>(arches: &[F]) -> Vec<(&'static str, &'static str)> {
     arches.iter().map(|arch| ("macos", processor(arch.architecture()))).collect()
 }
 
@@ -146,9 +149,9 @@ mod tests {
     fn this_very_program_runs_here_and_elsewhere_it_does_not() {
         let own = own();
         let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
-        assert_eq!(judge(&own, os, arch), None);
+        assert_eq!(judge(&own[..], os, arch), None);
         for (system, built) in [(os, "powerpc64"), ("plan9", arch)] {
-            let other = judge(&own, system, built);
+            let other = judge(&own[..], system, built);
             assert_eq!(other, Some(Hindrance::OtherMachine(format!("{os} {arch}"))));
         }
         for length in [own.len() - 1, own.len() / 2, 70, 20, 4, 1] {
@@ -163,24 +166,27 @@ mod tests {
         let mut elf = own();
         if std::env::consts::OS == "linux" {
             elf[18] = 183;
-            let arm = judge(&elf, "linux", "x86_64");
+            let arm = judge(&elf[..], "linux", "x86_64");
             assert_eq!(arm, Some(Hindrance::OtherMachine("linux aarch64".into())));
         }
         // A 64-bit Mach-O executable with no load commands, for arm64.
-        let mut mach = vec![0u8; 32];
+        let mut mach = [0u8; 32];
         mach[..8].copy_from_slice(&[0xcf, 0xfa, 0xed, 0xfe, 0x0c, 0, 0, 1]);
         mach[12] = 2;
-        assert_eq!(judge(&mach, "macos", "aarch64"), None);
-        assert_eq!(judge(&mach, "linux", "x86_64"), Some(Hindrance::OtherMachine("macos aarch64".into())));
+        assert_eq!(judge(&mach[..], "macos", "aarch64"), None);
+        assert_eq!(
+            judge(&mach[..], "linux", "x86_64"),
+            Some(Hindrance::OtherMachine("macos aarch64".into()))
+        );
     }
 
     #[test]
     fn what_is_no_program_is_told() {
         let pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n";
-        assert_eq!(judge(pointer, "linux", "x86_64"), Some(Hindrance::Text));
-        assert_eq!(judge(b"", "linux", "x86_64"), Some(Hindrance::Text));
-        assert_eq!(judge(b"\0\0\0\0", "linux", "x86_64"), Some(Hindrance::CutShort));
-        assert_eq!(judge(b"#!/bin/sh\n", "linux", "x86_64"), None);
+        assert_eq!(judge(&pointer[..], "linux", "x86_64"), Some(Hindrance::Text));
+        assert_eq!(judge(&b""[..], "linux", "x86_64"), Some(Hindrance::Text));
+        assert_eq!(judge(&b"\0\0\0\0"[..], "linux", "x86_64"), Some(Hindrance::CutShort));
+        assert_eq!(judge(&b"#!/bin/sh\n"[..], "linux", "x86_64"), None);
     }
 
     #[cfg(unix)]
@@ -204,7 +210,7 @@ mod tests {
         fn any_bytes_are_judged_without_a_panic(mut bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..200),
             magic in proptest::sample::select(vec![&b"\x7fELF\x02\x01\x01"[..], b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"MZ", b""])) {
             bytes.splice(0..0, magic.iter().copied());
-            judge(&bytes, "linux", "x86_64");
+            judge(&bytes[..], "linux", "x86_64");
         }
     }
 }
