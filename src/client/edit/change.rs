@@ -12,19 +12,51 @@ impl Document {
     /// The text with a new key as the last one. Written over several lines where the object is, with its
     /// indentation; in one line where the object stands in one.
     pub fn insert<T: Serialize>(&self, key: &str, value: &T) -> Result<Vec<u8>, Fault> {
-        if self.find(&[key])?.is_some() {
+        self.insert_at(&[key], value)
+    }
+
+    /// The same under a path of keys; objects that are missing on the way are made. What is on the way and
+    /// no object is a fault, as is a key that is there.
+    pub fn insert_at<T: Serialize>(&self, path: &[&str], value: &T) -> Result<Vec<u8>, Fault> {
+        let (Some((key, above)), None) = (path.split_last(), self.find(path)?) else {
             return Err(Fault::Unsafe);
+        };
+        if let Some(at) = self.first_missing(above)? {
+            let object = serde_json::to_value(value).map_err(|_| Fault::Unsafe)?;
+            let object = path[at + 1..].iter().rev().fold(object, |inner, key| {
+                serde_json::Value::Object([((*key).to_owned(), inner)].into_iter().collect())
+            });
+            return self.insert_at(&path[..=at], &object);
         }
         let nl = newline(&self.text);
         let Some(root) = &self.root else {
-            return self.finish(&format!("{{{nl}  {}{nl}}}{nl}", member(key, value, "  ", "  ", nl)), key);
+            return self.finish(&format!("{{{nl}  {}{nl}}}{nl}", member(key, value, "  ", "  ", nl)), path);
         };
-        let unit = self.indent(root);
-        let text = match root.members.last() {
-            None => self.insert_first(root, key, value, &unit, nl),
-            Some(last) => self.insert_after(root, last, key, value, &unit, nl),
+        let object = self.object(above)?.ok_or(Fault::Unsafe)?;
+        let indent = Indent::of(self, root, object, above.len());
+        let text = match object.members.last() {
+            None => self.insert_first(object, key, value, &indent, nl),
+            Some(last) => self.insert_after(object, last, key, value, &indent, nl),
         };
-        self.finish(&text, key)
+        self.finish(&text, path)
+    }
+
+    /// How many keys of a path lead somewhere; `None` where all do.
+    fn first_missing(&self, path: &[&str]) -> Result<Option<usize>, Fault> {
+        for at in 0..path.len() {
+            if self.find(&path[..=at])?.is_none() {
+                return Ok(Some(at));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The object under a path of keys.
+    fn object(&self, path: &[&str]) -> Result<Option<&Object>, Fault> {
+        if path.is_empty() {
+            return Ok(self.root.as_ref());
+        }
+        Ok(self.find(path)?.and_then(|member| member.object.as_ref()))
     }
 
     fn insert_first<T: Serialize>(
@@ -32,16 +64,17 @@ impl Document {
         root: &Object,
         key: &str,
         value: &T,
-        unit: &str,
+        indent: &Indent,
         nl: &str,
     ) -> String {
         let body = root.open + 1..root.close;
         if let Some((kind, comment)) = pieces(&self.text, body.clone()).last() {
             let lines = *kind == Kind::LineComment || self.text[body].contains('\n');
-            let added = separated(key, value, unit, nl, lines);
+            let added = separated(key, value, indent, nl, lines);
             splice(&self.text, &[(comment.end..comment.end, &added)])
         } else {
-            let added = format!("{}{nl}", separated(key, value, unit, nl, true));
+            let closing = if self.text[body.clone()].contains('\n') { "" } else { &indent.outer };
+            let added = format!("{}{nl}{closing}", separated(key, value, indent, nl, true));
             splice(&self.text, &[(body.start..body.start, &added)])
         }
     }
@@ -52,7 +85,7 @@ impl Document {
         last: &Member,
         key: &str,
         value: &T,
-        unit: &str,
+        indent: &Indent,
         nl: &str,
     ) -> String {
         let end = last.value.end;
@@ -71,7 +104,7 @@ impl Document {
             at = range.end;
             lines |= *kind == Kind::LineComment;
         }
-        let mut added = separated(key, value, unit, nl, lines);
+        let mut added = separated(key, value, indent, nl, lines);
         if comma.is_some() {
             added.push(',');
             splice(&self.text, &[(at..at, &added)])
@@ -85,12 +118,18 @@ impl Document {
     /// The text with the value under a path replaced by this JSON text.
     pub fn replace(&self, path: &[&str], json: &str) -> Result<Vec<u8>, Fault> {
         let range = self.find(path)?.ok_or(Fault::Unsafe)?.value.clone();
-        self.finish(&splice(&self.text, &[(range, json)]), path[0])
+        self.finish(&splice(&self.text, &[(range, json)]), path)
     }
 
     /// The text without a key; the same text where it is not there.
     pub fn remove(&self, key: &str) -> Result<Vec<u8>, Fault> {
-        let (Some(root), Some(ours)) = (&self.root, self.find(&[key])?) else {
+        self.remove_at(&[key])
+    }
+
+    /// The same under a path of keys. The object that held it stays, though it be empty.
+    pub fn remove_at(&self, path: &[&str]) -> Result<Vec<u8>, Fault> {
+        let above = path.split_last().map_or(path, |(_, above)| above);
+        let (Some(ours), Some(root)) = (self.find(path)?, self.object(above)?) else {
             return Ok(self.with_bom(&self.text));
         };
         let at = root.members.iter().position(|m| m.start == ours.start).unwrap_or(0);
@@ -132,17 +171,16 @@ impl Document {
             }
             splice(&self.text, &cuts)
         };
-        self.finish(&text, key)
+        self.finish(&text, path)
     }
 
-    /// The indentation of one level: that of the first key that begins a line, else two blanks.
-    fn indent(&self, root: &Object) -> String {
-        let own_line = root.members.iter().find_map(|member| {
+    /// What stands before the first key of an object that begins a line.
+    fn lead(&self, object: &Object) -> Option<String> {
+        object.members.iter().find_map(|member| {
             let line = self.text[..member.start].rfind('\n')? + 1;
             let lead = &self.text[line..member.start];
-            (line > root.open && lead.chars().all(|c| c == ' ' || c == '\t')).then(|| lead.to_owned())
-        });
-        own_line.unwrap_or_else(|| "  ".to_owned())
+            (line > object.open && lead.chars().all(|c| c == ' ' || c == '\t')).then(|| lead.to_owned())
+        })
     }
 
     fn spans_lines(&self, root: &Object) -> bool {
@@ -154,23 +192,50 @@ impl Document {
         })
     }
 
-    /// The new text as bytes, after reading it back: every other key with its own bytes, in order.
-    fn finish(&self, text: &str, key: &str) -> Result<Vec<u8>, Fault> {
+    /// The new text as bytes, after reading it back: beside the path every key with its own bytes, in order.
+    fn finish(&self, text: &str, path: &[&str]) -> Result<Vec<u8>, Fault> {
         let now = Self::parse(text.as_bytes()).map_err(|_| Fault::Unsafe)?;
-        if self.others(key).ne(now.others(key)) {
+        if self.others(path) != now.others(path) {
             return Err(Fault::Unsafe);
         }
         Ok(self.with_bom(text))
     }
 
-    fn others<'d>(&'d self, key: &'d str) -> impl Iterator<Item = (&'d str, &'d str)> {
-        let members = self.root.iter().flat_map(|root| &root.members).filter(move |m| m.name != key);
-        members.map(|m| (m.name.as_str(), &self.text[m.value.clone()]))
+    fn others<'d>(&'d self, path: &[&str]) -> Vec<(&'d str, &'d str)> {
+        let mut found = Vec::new();
+        let mut object = self.root.as_ref();
+        for key in path {
+            let members = || object.iter().flat_map(|object| &object.members);
+            let beside = members().filter(|m| m.name != *key);
+            found.extend(beside.map(|m| (m.name.as_str(), &self.text[m.value.clone()])));
+            object = members().find(|m| m.name == *key).and_then(|m| m.object.as_ref());
+        }
+        found
     }
 
     fn with_bom(&self, text: &str) -> Vec<u8> {
         let mark = if self.bom { BOM } else { "" };
         [mark.as_bytes(), text.as_bytes()].concat()
+    }
+}
+
+/// How an object's keys are indented.
+struct Indent {
+    /// One level of the file.
+    unit: String,
+    /// Before each key of the object.
+    inner: String,
+    /// Before its closing brace.
+    outer: String,
+}
+
+impl Indent {
+    /// As the file has it; where it does not say, two blanks a level.
+    fn of(document: &Document, root: &Object, object: &Object, depth: usize) -> Self {
+        let unit = document.lead(root).unwrap_or_else(|| "  ".to_owned());
+        let outer = unit.repeat(depth);
+        let inner = document.lead(object).unwrap_or_else(|| format!("{outer}{unit}"));
+        Self { unit, inner, outer }
     }
 }
 
@@ -182,9 +247,10 @@ fn newline(text: &str) -> &'static str {
     }
 }
 
-fn separated<T: Serialize>(key: &str, value: &T, unit: &str, nl: &str, lines: bool) -> String {
+fn separated<T: Serialize>(key: &str, value: &T, indent: &Indent, nl: &str, lines: bool) -> String {
     if lines {
-        format!("{nl}{unit}{}", member(key, value, unit, unit, nl))
+        let Indent { unit, inner, .. } = indent;
+        format!("{nl}{inner}{}", member(key, value, inner, unit, nl))
     } else {
         let json = serde_json::to_string(value).unwrap_or_default();
         format!(" {}: {json}", serde_json::Value::from(key))
@@ -241,6 +307,33 @@ mod tests {
         ] {
             assert_eq!(put(before), after);
         }
+    }
+
+    #[test]
+    fn a_key_of_an_object_within_is_put_in_and_taken_out_again() {
+        for (before, after) in [
+            ("", "{\n  \"e\": {\n    \"k\": \"1\"\n  }\n}\n"),
+            ("{\"x\":1}", "{\"x\":1, \"e\": {\"k\":\"1\"}}"),
+            ("{\"e\":{}}", "{\"e\":{\n    \"k\": \"1\"\n  }}"),
+            ("{\"e\":{\"a\":\"b\"}}", "{\"e\":{\"a\":\"b\", \"k\": \"1\"}}"),
+            (
+                "{\n\t\"e\": {\n\t\t\"a\": \"b\" // c\n\t},\n\t\"x\": 1\n}\n",
+                "{\n\t\"e\": {\n\t\t\"a\": \"b\", // c\n\t\t\"k\": \"1\"\n\t},\n\t\"x\": 1\n}\n",
+            ),
+            ("{\r\n \"e\": {\r\n }\r\n}", "{\r\n \"e\": {\r\n  \"k\": \"1\"\r\n\r\n }\r\n}"),
+        ] {
+            let document = Document::parse(before.as_bytes()).unwrap();
+            let with = document.insert_at(&["e", "k"], &"1").unwrap();
+            assert_eq!(String::from_utf8(with.clone()).unwrap(), after);
+            let whole = if before.contains("\"e\"") { &["e", "k"][..] } else { &["e"] };
+            let without = Document::parse(&with).unwrap().remove_at(whole).unwrap();
+            let left: serde_json::Value =
+                serde_json::from_str(&super::super::trivia::blanked(std::str::from_utf8(&without).unwrap()))
+                    .unwrap();
+            assert!(left["e"]["k"].is_null(), "{left}");
+        }
+        let odd = Document::parse(b"{\"e\": [1]}").unwrap();
+        assert_eq!(odd.insert_at(&["e", "k"], &1), Err(Fault::Unsafe));
     }
 
     #[test]

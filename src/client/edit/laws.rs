@@ -88,6 +88,22 @@ proptest! {
     }
 
     #[test]
+    fn a_key_within_a_key_leaves_every_byte_too(text in file(), inner in file()) {
+        // Any file as the value of a key of another one.
+        let inner = inner.trim_start_matches('\u{feff}');
+        let text = Document::parse(text.as_bytes()).unwrap().insert("within", &0).unwrap();
+        let text = Document::parse(&text).unwrap().replace(&["within"], &format!("{inner}\n")).unwrap();
+        let path = ["within", "statusLine"];
+        let with = Document::parse(&text).unwrap().insert_at(&path, &json!("a")).unwrap();
+        prop_assert!(is_subsequence(&text, &with));
+        let document = Document::parse(&with).unwrap();
+        prop_assert_eq!(document.string(&path).unwrap(), Some("a".to_owned()));
+        let without = document.remove_at(&path).unwrap();
+        // An empty one in one line was spread over two for it.
+        prop_assert!(without == text || Document::parse(inner.as_bytes()).unwrap().is_empty());
+    }
+
+    #[test]
     fn a_replaced_string_moves_nothing_else(text in file(), new in ".{0,20}") {
         let value = json!({"type": "command", "command": "old"});
         let with = Document::parse(text.as_bytes()).unwrap().insert("statusLine", &value).unwrap();
