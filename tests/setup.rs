@@ -8,9 +8,12 @@ use clap::Parser as _;
 use longhaul::cli::setup::SetupArgs;
 use longhaul::host::{Host, process};
 use longhaul::setup::decide::Ask;
+use longhaul::setup::extra::Wish;
 use longhaul::setup::report::Report;
 use longhaul::setup::{self, Request, VERSION, programs::PROGRAMS};
 use longhaul::store::Store;
+
+mod link;
 
 const NOW_MS: i64 = 1_796_059_311_000;
 const STAMP: &str = "20261130T172151Z";
@@ -75,7 +78,7 @@ impl Machine {
     }
 
     fn request(&self, ask: Ask, dry_run: bool) -> Request {
-        Request { ask, source: self.source(), untrusted: Vec::new(), dry_run }
+        Request { ask, source: self.source(), untrusted: Vec::new(), dry_run, link: Wish::Leave }
     }
 
     fn try_setup(&self, ask: Ask) -> anyhow::Result<Report> {
@@ -363,8 +366,8 @@ fn a_refused_change_is_not_made_and_not_asked_again() {
     let machine = Machine::new();
     let mut asked = Vec::new();
     let request = machine.request(Ask::Auto, false);
-    let report = setup::install(&machine.host(), &machine.store(), &request, &mut |diff| {
-        asked.push(diff.to_owned());
+    let report = setup::install(&machine.host(), &machine.store(), &request, &mut |question| {
+        asked.push(question.diff.to_owned());
         false
     });
     assert_eq!(report.unwrap().settings.action, "kept");

@@ -11,11 +11,12 @@ use super::{print, print_json, sample};
 use crate::base::text::clean;
 use crate::host::{Host, terminal};
 use crate::setup::decide::Ask;
+use crate::setup::extra::Wish;
 use crate::setup::report::Report;
-use crate::setup::{self, Request};
+use crate::setup::{self, About, Question, Request};
 use crate::store::Store;
 
-/// Install the programs and put the gauge on the status line
+/// Install the programs, put the gauge on the status line, and bring what else is wanted
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  longhaul setup --dry-run           what it would change, and nothing else\n  \
@@ -39,7 +40,13 @@ pub struct SetupArgs {
     /// Install the programs only, leave settings alone, and do so next time as well
     #[arg(long)]
     pub no_statusline: bool,
-    /// Ask nothing (implies none of the flags above)
+    /// Link the program into ~/.local/bin, never over anything that is there
+    #[arg(long, conflicts_with_all = ["no_link", "undo"])]
+    pub link: bool,
+    /// No such link: take one away that is there, and offer none again
+    #[arg(long, conflicts_with = "undo")]
+    pub no_link: bool,
+    /// Ask nothing, and do what would be asked about, but nothing that has a flag above of its own other than --link
     #[arg(long, short)]
     pub yes: bool,
     /// Print the outcome as JSON
@@ -48,6 +55,15 @@ pub struct SetupArgs {
 }
 
 impl SetupArgs {
+    fn link(&self, asks: bool) -> Wish {
+        match (self.link, self.no_link) {
+            (true, _) => Wish::Bring,
+            (_, true) => Wish::Refuse,
+            _ if asks || self.yes => Wish::Offer,
+            _ => Wish::Leave,
+        }
+    }
+
     fn ask(&self) -> Ask {
         match (self.statusline, self.wrap_statusline, self.no_statusline) {
             (true, ..) => Ask::Ours,
@@ -72,14 +88,15 @@ pub fn run(args: &SetupArgs, host: &Host) -> Result<ExitCode> {
         let exe = host.current_exe().context("could not find this program's own file")?;
         let exe = exe.canonicalize().unwrap_or(exe);
         let untrusted = projects.iter().map(|dir| (*dir).to_owned()).chain(host.current_dir()).collect();
+        let asks = terminal::can_ask() && !args.yes && !args.json;
         let request = Request {
             ask: args.ask(),
             source: exe.parent().unwrap_or(Path::new("")).to_owned(),
             untrusted,
             dry_run: args.dry_run,
+            link: args.link(asks),
         };
-        let asks = terminal::can_ask() && !args.yes && !args.json;
-        setup::install(host, &store, &request, &mut |diff| !asks || agreed(host, diff))?
+        setup::install(host, &store, &request, &mut |question| !asks || agreed(host, question))?
     };
     if args.json {
         print_json(&report)?;
@@ -90,7 +107,7 @@ pub fn run(args: &SetupArgs, host: &Host) -> Result<ExitCode> {
         sample::show_gauge(&report.programs.path, host);
         sample::show_next(&report, host);
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(if report.failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 /// Directories whose settings may have written this environment: a client's, where one started us.
@@ -99,13 +116,22 @@ fn projects(host: &Host) -> Vec<PathBuf> {
     host.env_path("CLAUDE_PROJECT_DIR").into_iter().chain(inside).collect()
 }
 
-fn agreed(host: &Host, diff: &str) -> bool {
+fn agreed(host: &Host, question: &Question<'_>) -> bool {
+    let words = match question.about {
+        About::Settings => "Write this into your settings?",
+        About::Link => "Make this link, so that a shell finds longhaul?",
+    };
     let mut out = std::io::stdout();
-    let _ = write!(out, "{}Write this into your settings? [y/N] ", painted(diff, host));
+    let _ = write!(out, "{}{words} [y/N] ", painted(question.diff, host));
     let _ = out.flush();
+    matches!(answer().to_ascii_lowercase().as_str(), "y" | "yes")
+}
+
+/// The next line that is typed; nothing where none can be read.
+fn answer() -> String {
     let mut answer = String::new();
     let read = std::io::stdin().lock().read_line(&mut answer);
-    read.is_ok() && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+    read.map_or_else(|_| String::new(), |_| answer.trim().to_owned())
 }
 
 /// The outcome for a person.
@@ -135,6 +161,14 @@ fn shown(report: &Report, host: &Host, store: &Store) -> String {
     if let Some(backup) = &settings.backup {
         lines.push(format!("backup: {}", backup.display()));
     }
+    for (name, part) in report.parts() {
+        let would = if matches!(part.action, "added" | "updated" | "removed") && report.dry_run {
+            "would be "
+        } else {
+            ""
+        };
+        lines.push(format!("{name}: {} {would}{}: {}", part.path.display(), part.action, part.reason));
+    }
     if matches!(programs.action, "removed" | "absent") && !report.dry_run && store.dir().is_dir() {
         lines.push(format!("records stay in {}", store.dir().display()));
     }
@@ -144,7 +178,7 @@ fn shown(report: &Report, host: &Host, store: &Store) -> String {
         text.push_str(&clean(&line));
         text.push('\n');
     }
-    if let Some(diff) = &settings.diff {
+    for diff in settings.diff.iter().chain(report.parts().filter_map(|(_, part)| part.diff.as_ref())) {
         text.push_str(&painted(diff, host));
     }
     text

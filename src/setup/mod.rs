@@ -1,5 +1,5 @@
-//! Setting longhaul up on a machine, and taking it away again: the programs under `<state>/bin`, and the
-//! `statusLine` key of the user's settings.
+//! Setting longhaul up on a machine, and taking it away again: the programs under `<state>/bin`, the
+//! `statusLine` key of the user's settings, and what a person may have beside them ([`extra`]).
 //!
 //! [`decide`] says what to do from facts; this file gathers them and carries the decision out. Nothing is
 //! written before everything was read and understood, and what is written can be undone.
@@ -7,7 +7,9 @@
 pub mod command;
 pub mod decide;
 pub mod doctor;
+pub mod extra;
 mod file;
+mod link;
 mod lock;
 mod plan;
 pub mod programs;
@@ -26,7 +28,8 @@ use crate::store::Store;
 use crate::store::setup::{Read, Record};
 
 use decide::{Ask, Drawer};
-use report::{Programs, Report};
+use extra::Wish;
+use report::{Part, Programs, Report};
 pub use undo::undo;
 
 /// This longhaul's version: the one that is installed.
@@ -43,15 +46,35 @@ pub struct Request {
     pub untrusted: Vec<PathBuf>,
     /// Write nothing.
     pub dry_run: bool,
+    /// About the link in `~/.local/bin`.
+    pub link: Wish,
 }
 
-/// Installs the programs and merges the status line. `confirm` is shown the diff of a change that nobody
-/// asked for by name, and may refuse it.
+/// What a person is asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum About {
+    /// A change of their settings.
+    Settings,
+    /// The link in `~/.local/bin`.
+    Link,
+}
+
+/// A change that nobody asked for by name.
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'q> {
+    /// What it is about.
+    pub about: About,
+    /// The change as a unified diff.
+    pub diff: &'q str,
+}
+
+/// Installs the programs, merges the status line, and brings what else is wanted. `confirm` is shown each change
+/// that nobody asked for by name, and may refuse it.
 pub fn install(
     host: &Host,
     store: &Store,
     request: &Request,
-    confirm: &mut dyn FnMut(&str) -> bool,
+    confirm: &mut dyn FnMut(&Question<'_>) -> bool,
 ) -> Result<Report> {
     let sources = programs::beside(&request.source)?;
     let _lock = if request.dry_run { None } else { lock::take(store)? };
@@ -77,7 +100,10 @@ pub fn install(
     };
     if request.dry_run {
         let settings = plan.preview(store);
-        return Ok(Report { dry_run: true, programs: installed, settings, warnings });
+        let mut report =
+            Report { dry_run: true, programs: installed, settings, warnings, ..Report::default() };
+        extras(host, store, request, &mut record, &mut report, confirm);
+        return Ok(report);
     }
     if !copied.is_empty() || !current {
         programs::install(store, VERSION, &copied)?;
@@ -87,7 +113,36 @@ pub fn install(
     let left = programs::sweep(store, &installed.removed);
     installed.removed.retain(|version| !store.bin().join(version).exists());
     warnings.extend(left);
-    Ok(Report { dry_run: false, programs: installed, settings, warnings })
+    let mut report = Report { programs: installed, settings, warnings, ..Report::default() };
+    let before = record.clone();
+    extras(host, store, request, &mut record, &mut report, confirm);
+    if record != before {
+        save(store, &record)?;
+    }
+    Ok(report)
+}
+
+/// What is brought beside programs and status line. One that fails keeps nothing else from being done.
+fn extras(
+    host: &Host,
+    store: &Store,
+    request: &Request,
+    record: &mut Record,
+    report: &mut Report,
+    confirm: &mut dyn FnMut(&Question<'_>) -> bool,
+) {
+    if let Some(link) = link::look(host, store) {
+        let done = link.carry_out(request.link, &mut record.link, request.dry_run, confirm);
+        let part = Part::or_failed(done, link.path());
+        if !matches!(part.action, "kept" | "failed" | "removed") {
+            report.warnings.extend(link.off_path(host));
+        }
+        report.link = Some(part);
+    }
+}
+
+fn save(store: &Store, record: &Record) -> Result<()> {
+    store.write_setup(record).with_context(|| format!("could not write {}", store.setup_record().display()))
 }
 
 /// The record, with a damaged one moved aside and said so.
@@ -98,9 +153,7 @@ fn read_record(host: &Host, store: &Store, dry_run: bool, warnings: &mut Vec<Str
             if record.pending.is_some() {
                 wire::settle(&mut record, dry_run)?;
                 if !dry_run {
-                    store
-                        .write_setup(&record)
-                        .with_context(|| format!("could not write {}", path.display()))?;
+                    save(store, &record)?;
                 }
             }
             Ok(*record)

@@ -3,13 +3,13 @@
 use anyhow::{Context as _, Result, bail};
 
 use super::file::File;
-use super::report::{self, Programs, Report, Settings};
-use super::{VERSION, command, lock, plan, programs, read_record, remove_if_there};
+use super::report::{self, Part, Programs, Report, Settings};
+use super::{VERSION, command, link, lock, plan, programs, read_record, remove_if_there, save};
 use crate::base::span::file_stamp;
 use crate::client::wiring::{self, KEY, WRAPPER, user_settings};
 use crate::host::{Host, files};
 use crate::store::Store;
-use crate::store::setup::{Backup, Print, Wiring};
+use crate::store::setup::{Backup, Print, Record, Wiring};
 
 /// What becomes of the settings file.
 enum Change {
@@ -44,21 +44,33 @@ pub fn undo(host: &Host, store: &Store, dry_run: bool) -> Result<Report> {
         removed: found,
     };
     if dry_run {
-        return Ok(Report { dry_run, programs: removed, settings, warnings });
+        let mut report = Report { dry_run, programs: removed, settings, warnings, ..Report::default() };
+        extras(host, store, &mut record, &mut report);
+        return Ok(report);
     }
     settings.diff = None;
     settings.backup = carry_out(host, &file, change, record.settings.as_ref(), &mut warnings)?;
+    let mut report = Report { programs: removed, settings, warnings, ..Report::default() };
+    extras(host, store, &mut record, &mut report);
     remove_if_there(&store.dir().join(WRAPPER)).context("could not remove the wrapper script")?;
-    warnings.extend(programs::remove_all(store));
+    report.warnings.extend(programs::remove_all(store));
     if there {
         record.settings = None;
-        store.write_setup(&record).context("could not write the setup record")?;
+        save(store, &record)?;
         programs::remove_litter(store.dir());
         drop(lock);
         // Empty only where nothing but the setup was ever there.
         let _ = fs_err::remove_dir(store.dir());
     }
-    Ok(Report { dry_run, programs: removed, settings, warnings })
+    Ok(report)
+}
+
+/// Takes away what was brought beside programs and status line. One that fails keeps nothing else back.
+fn extras(host: &Host, store: &Store, record: &mut Record, report: &mut Report) {
+    let dry_run = report.dry_run;
+    if let Some(link) = link::look(host, store) {
+        report.link = Some(Part::or_failed(link.undo(&mut record.link, dry_run), link.path()));
+    }
 }
 
 fn decide(store: &Store, file: &File, wiring: Option<&Wiring>, warnings: &mut Vec<String>) -> Result<Change> {

@@ -8,6 +8,7 @@ use super::decide::{Ask, Decision, Drawer, Why};
 use super::file::File;
 use super::plan::{Plan, plan as plan_again};
 use super::report::Settings;
+use super::{About, Question, save};
 use crate::client::wiring::WRAPPER;
 use crate::host::files;
 use crate::store::setup::{Backup, Print, Record, Wiring};
@@ -26,11 +27,14 @@ pub fn carry_out(
     mut plan: Plan,
     record: &mut Record,
     stamp: &str,
-    confirm: &mut dyn FnMut(&str) -> bool,
+    confirm: &mut dyn FnMut(&Question<'_>) -> bool,
 ) -> Result<Settings> {
     for _ in 0..ATTEMPTS {
         let Some(new) = plan.new.clone() else { return keep_things(store, &plan, record) };
-        if ask == Ask::Auto && plan.decision == Decision::Insert && !confirm(&plan.diff(&new)) {
+        if ask == Ask::Auto
+            && plan.decision == Decision::Insert
+            && !confirm(&Question { about: About::Settings, diff: &plan.diff(&new) })
+        {
             plan.decision = Decision::Keep(Why::Asked);
             return keep_things(store, &plan, record);
         }
@@ -60,13 +64,8 @@ pub fn carry_out(
 fn write(store: &Store, plan: &Plan, new: &[u8], record: &mut Record, backup: Option<&Path>) -> Result<bool> {
     let before = record.clone();
     let now = remembered(plan, new, record, backup.map(Path::to_owned));
-    let save = |record: &Record| {
-        store
-            .write_setup(record)
-            .with_context(|| format!("could not write {}", store.setup_record().display()))
-    };
     record.pending = Some(now.clone());
-    save(record)?;
+    save(store, record)?;
     let replace = || {
         if let Some(backup) = backup {
             plan.file.back_up(backup)?;
@@ -76,13 +75,13 @@ fn write(store: &Store, plan: &Plan, new: &[u8], record: &mut Record, backup: Op
     let done = replace();
     if !matches!(done, Ok(true)) {
         *record = before;
-        save(record)?;
+        save(store, record)?;
         return done;
     }
     record.settings = Some(now);
     (record.declined, record.pending) = (false, None);
     // The file is written. Where this fails, the next setup or undo sees that from the file itself.
-    let _ = save(record);
+    let _ = save(store, record);
     done
 }
 
@@ -121,6 +120,7 @@ fn remembered(plan: &Plan, new: &[u8], record: &Record, backup: Option<PathBuf>)
         previous: plan.previous.clone(),
         backups: backup.into_iter().collect(),
         restorable: plan.decision != Decision::Update,
+        keys: Vec::new(),
     };
     if let Some(last) = &record.settings
         && old.is_some_and(|old| last.wrote == Print::of(old))
@@ -148,9 +148,7 @@ fn keep_things(store: &Store, plan: &Plan, record: &mut Record) -> Result<Settin
         _ => {}
     }
     if *record != before {
-        store
-            .write_setup(record)
-            .with_context(|| format!("could not write {}", store.setup_record().display()))?;
+        save(store, record)?;
     }
     Ok(plan.outcome(None))
 }

@@ -25,6 +25,26 @@ pub struct Record {
     pub settings: Option<Wiring>,
     /// What is about to be done to it: there only where a setup was ended in between.
     pub pending: Option<Wiring>,
+    /// The link that puts `longhaul` on the person's path.
+    pub link: Extra,
+    /// The timer that looks after sessions.
+    pub timer: Extra,
+    /// The plugin, installed from a tree of ours.
+    pub plugin: Extra,
+}
+
+/// Something that is brought beside programs and status line, where a person wants it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Extra {
+    /// It was brought, and setup has not taken it away since.
+    pub brought: bool,
+    /// The person took it away, or wanted none: it is not offered again.
+    pub declined: bool,
+    /// By which of several ways.
+    pub way: Option<String>,
+    /// What was not there before, outermost first.
+    pub made: Vec<PathBuf>,
 }
 
 /// A change of a settings file.
@@ -36,7 +56,7 @@ pub struct Wiring {
     pub wrote: Print,
     /// There was no file before.
     pub created: bool,
-    /// The command as it was written last.
+    /// The status line command as it was written last; empty where none of ours was.
     pub command: String,
     /// The JSON text that stood in the command's place (`"…"`), where one was wrapped.
     pub previous: Option<String>,
@@ -44,6 +64,22 @@ pub struct Wiring {
     pub backups: Vec<Backup>,
     /// The first copy is the file as it was without us, and only we changed it since.
     pub restorable: bool,
+    /// Other keys that were set.
+    #[serde(default)]
+    pub keys: Vec<Key>,
+}
+
+/// A key of a settings file that was set, beside the status line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Key {
+    /// The keys that lead to it.
+    pub path: Vec<String>,
+    /// The JSON text that was written.
+    pub wrote: String,
+    /// The JSON text that stood there.
+    pub previous: Option<String>,
+    /// The object that holds it was made for it.
+    pub made_object: bool,
 }
 
 /// A copy of a settings file.
@@ -117,7 +153,8 @@ impl Store {
 
     /// Writes the record; one that says nothing is no file.
     pub fn write_setup(&self, record: &Record) -> io::Result<()> {
-        if record.settings.is_none() && record.pending.is_none() && !record.declined {
+        let said = Record { v: 0, version: String::new(), ..record.clone() };
+        if said == Record::default() {
             return match fs_err::remove_file(self.setup_record()) {
                 Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
                 _ => Ok(()),

@@ -1,0 +1,186 @@
+//! `~/.local/bin/longhaul`: a link to the installed program, where a shell finds it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+
+use super::extra::{Step, There, Why, Wish, kept, step};
+use super::report::{self, Part};
+use super::{About, Question};
+use crate::base::shell::word;
+use crate::host::{Host, resolved};
+use crate::store::Store;
+use crate::store::setup::Extra;
+
+/// Below the home directory.
+const PLACE: &str = ".local/bin";
+const NAME: &str = "longhaul";
+
+/// The link and what is in its place.
+#[derive(Debug)]
+pub struct Link {
+    at: PathBuf,
+    to: PathBuf,
+    there: There,
+}
+
+/// Where the link is or would be. `None` without a home directory, and on Windows, where a link takes rights
+/// that people do not have.
+pub fn look(host: &Host, store: &Store) -> Option<Link> {
+    let at = host.home().filter(|_| cfg!(unix))?.join(PLACE).join(NAME);
+    let to = store.current().join(NAME);
+    let there = match fs_err::read_link(&at) {
+        Ok(have) if have == to => There::Current,
+        Ok(_) => There::Foreign,
+        Err(_) if at.symlink_metadata().is_ok() => There::Foreign,
+        Err(_) => There::Absent,
+    };
+    Some(Link { at, to, there })
+}
+
+impl Link {
+    /// Where it is or would be.
+    pub fn path(&self) -> &Path {
+        &self.at
+    }
+
+    /// Brings it, takes it away or leaves it; with `dry_run` says which.
+    pub fn carry_out(
+        &self,
+        wish: Wish,
+        record: &mut Extra,
+        dry_run: bool,
+        confirm: &mut dyn FnMut(&Question<'_>) -> bool,
+    ) -> Result<Part> {
+        let diff = self.diff();
+        let mut step = step(wish, self.there, record);
+        if step == Step::Offer && !dry_run {
+            let agreed = confirm(&Question { about: About::Link, diff: &diff });
+            step = if agreed { Step::Bring } else { Step::Keep(Why::Refused) };
+        }
+        let part = |action, reason: String| Part::of(action, reason, &self.at);
+        Ok(match step {
+            Step::Offer | Step::Bring if dry_run => part("added", self.leads()).with(diff),
+            Step::Offer | Step::Bring => match self.make(record) {
+                Ok(()) => part("added", self.leads()),
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => self.keep(Why::Foreign),
+                Err(e) => return Err(e).with_context(|| format!("could not make {}", self.at.display())),
+            },
+            Step::Take if dry_run => part("removed", "it is not wanted".to_owned()).with(diff),
+            Step::Take => {
+                self.take(record)?;
+                record.declined = true;
+                part("removed", "it is not wanted".to_owned())
+            }
+            Step::Keep(why) => {
+                kept(why, record);
+                self.keep(why)
+            }
+        })
+    }
+
+    /// Takes the link away where it leads to these programs; nothing else is touched.
+    pub fn undo(&self, record: &mut Extra, dry_run: bool) -> Result<Part> {
+        if self.there != There::Current {
+            (record.brought, record.made) = (false, Vec::new());
+            return Ok(Part::of("absent", "none of longhaul's is there".to_owned(), &self.at));
+        }
+        let part = Part::of("removed", "it led to the programs".to_owned(), &self.at);
+        if dry_run {
+            return Ok(part.with(self.diff()));
+        }
+        self.take(record)?;
+        Ok(part)
+    }
+
+    fn make(&self, record: &mut Extra) -> io::Result<()> {
+        let dir = self.at.parent().unwrap_or(Path::new("/"));
+        let missing = dir.ancestors().take_while(|dir| dir.symlink_metadata().is_err());
+        let mut missing: Vec<_> = missing.map(Path::to_owned).collect();
+        missing.reverse();
+        // A directory that is for all the person's programs has their usual permissions.
+        fs_err::create_dir_all(dir)?;
+        let linked = link(&self.to, &self.at);
+        if linked.is_err() {
+            remove_empty(&missing);
+        }
+        linked?;
+        *record = Extra { brought: true, made: missing, ..Extra::default() };
+        Ok(())
+    }
+
+    fn take(&self, record: &mut Extra) -> Result<()> {
+        fs_err::remove_file(&self.at).context("could not take the link away")?;
+        remove_empty(&record.made);
+        (record.brought, record.made) = (false, Vec::new());
+        Ok(())
+    }
+
+    fn keep(&self, why: Why) -> Part {
+        let (action, reason) = match why {
+            Why::Current => ("unchanged", self.leads()),
+            Why::Foreign => {
+                ("kept", "what is there is not this longhaul's link, and stays; remove it to have one".into())
+            }
+            Why::Removed => ("kept", "there is none any more; `longhaul setup --link` makes it again".into()),
+            Why::Refused => ("kept", "none is wanted; `longhaul setup --link` makes one".into()),
+            Why::NotAsked => ("kept", "none was asked for; `longhaul setup --link` makes one".into()),
+        };
+        Part::of(action, reason, &self.at)
+    }
+
+    fn leads(&self) -> String {
+        format!("it leads to {}", self.to.display())
+    }
+
+    fn diff(&self) -> String {
+        let text = format!("link to {}\n", self.to.display());
+        let (old, new) = match self.there {
+            There::Absent => (None, Some(text.as_bytes())),
+            _ => (Some(text.as_bytes()), None),
+        };
+        report::diff(&self.at, old, new)
+    }
+
+    /// How to put the link's directory on the path of the person's shell, where it is not.
+    pub fn off_path(&self, host: &Host) -> Option<String> {
+        let dir = self.at.parent()?;
+        let path = host.env_os("PATH").unwrap_or_default();
+        let on_it =
+            std::env::split_paths(&path).any(|have| have.is_absolute() && resolved(&have) == resolved(dir));
+        (!on_it && matches!(self.there, There::Current | There::Absent)).then(|| {
+            let line = |profile: &str| {
+                format!(
+                    "add this line to {profile}, then open a new shell: export PATH=\"$HOME/{PLACE}:$PATH\""
+                )
+            };
+            let shell = host.env("SHELL").unwrap_or_default();
+            let how = match shell.rsplit('/').next().unwrap_or_default() {
+                "fish" => format!("in fish: fish_add_path {}", word(&dir.to_string_lossy())),
+                "zsh" => line("~/.zshrc"),
+                "bash" => line("~/.bashrc"),
+                _ => line("your shell's profile"),
+            };
+            format!("{} is not on your PATH; {how}", dir.display())
+        })
+    }
+}
+
+/// Takes away what was made for the link and holds nothing, from the innermost on.
+fn remove_empty(dirs: &[PathBuf]) {
+    for dir in dirs.iter().rev() {
+        let _ = fs_err::remove_dir(dir);
+    }
+}
+
+#[cfg(unix)]
+fn link(to: &Path, at: &Path) -> io::Result<()> {
+    // Never over anything: the system refuses where the name is taken.
+    fs_err::os::unix::fs::symlink(to, at)
+}
+
+#[cfg(not(unix))]
+fn link(_to: &Path, _at: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
