@@ -70,7 +70,7 @@ fn arrows_run_down() {
 }
 
 /// Files that may start a process: those that set up, hand over or watch, and the one floor that can.
-const STARTERS: [&str; 8] = [
+const STARTERS: [&str; 9] = [
     "host/process.rs",
     "host/process/started.rs",
     "client/program.rs",
@@ -79,6 +79,7 @@ const STARTERS: [&str; 8] = [
     "liveness/notify.rs",
     "setup/command.rs",
     "setup/doctor/gather/programs.rs",
+    "setup/tools.rs",
     "watches/work.rs",
 ];
 

@@ -14,6 +14,7 @@ use longhaul::setup::{self, Request, VERSION, programs::PROGRAMS};
 use longhaul::store::Store;
 
 mod link;
+mod timer;
 
 const NOW_MS: i64 = 1_796_059_311_000;
 const STAMP: &str = "20261130T172151Z";
@@ -78,7 +79,14 @@ impl Machine {
     }
 
     fn request(&self, ask: Ask, dry_run: bool) -> Request {
-        Request { ask, source: self.source(), untrusted: Vec::new(), dry_run, link: Wish::Leave }
+        Request {
+            ask,
+            source: self.source(),
+            untrusted: Vec::new(),
+            dry_run,
+            link: Wish::Leave,
+            timer: Wish::Leave,
+        }
     }
 
     fn try_setup(&self, ask: Ask) -> anyhow::Result<Report> {
@@ -96,7 +104,7 @@ impl Machine {
 
     #[track_caller]
     fn undo(&self) -> Report {
-        setup::undo(&self.host(), &self.store(), false).unwrap()
+        setup::undo(&self.host(), &self.store(), &[], false).unwrap()
     }
 
     /// Every file, link and directory below the root with its content and permissions.
@@ -440,7 +448,7 @@ fn settings_that_cannot_be_edited_stop_everything_before_it_begins() {
             let _ = fs_err::remove_dir(machine.store().dir());
             assert_eq!(machine.snapshot(), before);
         }
-        let undone = setup::undo(&machine.host(), &machine.store(), false);
+        let undone = setup::undo(&machine.host(), &machine.store(), &[], false);
         assert_eq!(machine.snapshot(), before);
         undone
     };
@@ -560,7 +568,7 @@ fn a_dry_run_shows_the_exact_change_and_touches_nothing() {
     machine.write("{\n  \"a\": 1\n}\n");
     machine.setup(Ask::Ours);
     let before = machine.snapshot();
-    let report = setup::undo(&machine.host(), &machine.store(), true).unwrap();
+    let report = setup::undo(&machine.host(), &machine.store(), &[], true).unwrap();
     assert_eq!(report.settings.action, "restored");
     assert!(report.settings.diff.unwrap().contains("-  \"statusLine\": {"));
     assert_eq!(machine.snapshot(), before);
@@ -591,7 +599,7 @@ fn a_wrapper_without_its_record_is_never_undone_by_guessing() {
     machine.setup(Ask::Wrap);
     fs_err::remove_file(machine.store().setup_record()).unwrap();
     let before = machine.snapshot();
-    let error = setup::undo(&machine.host(), &machine.store(), false).unwrap_err().to_string();
+    let error = setup::undo(&machine.host(), &machine.store(), &[], false).unwrap_err().to_string();
     assert!(error.contains("statusline-wrapper.sh"), "{error}");
     assert_eq!(machine.snapshot(), before);
 }

@@ -46,7 +46,13 @@ pub struct SetupArgs {
     /// No such link: take one away that is there, and offer none again
     #[arg(long, conflicts_with = "undo")]
     pub no_link: bool,
-    /// Ask nothing, and do what would be asked about, but nothing that has a flag above of its own other than --link
+    /// Have sessions looked after every 3 minutes while none is open: by systemd, launchd or your crontab
+    #[arg(long, conflicts_with_all = ["no_timer", "undo"])]
+    pub timer: bool,
+    /// No such timer: take one away that is there, and offer none again
+    #[arg(long, conflicts_with = "undo")]
+    pub no_timer: bool,
+    /// Ask nothing; never implies --timer or --wrap-statusline
     #[arg(long, short)]
     pub yes: bool,
     /// Print the outcome as JSON
@@ -55,6 +61,15 @@ pub struct SetupArgs {
 }
 
 impl SetupArgs {
+    fn timer(&self, asks: bool) -> Wish {
+        match (self.timer, self.no_timer) {
+            (true, _) => Wish::Bring,
+            (_, true) => Wish::Refuse,
+            _ if asks => Wish::Offer,
+            _ => Wish::Leave,
+        }
+    }
+
     fn link(&self, asks: bool) -> Wish {
         match (self.link, self.no_link) {
             (true, _) => Wish::Bring,
@@ -82,19 +97,21 @@ pub fn run(args: &SetupArgs, host: &Host) -> Result<ExitCode> {
         "could not tell where to keep files: HOME is not set, or CLAUDE_CONFIG_DIR lies in the project; set one \
          of them to a directory of your own",
     )?;
+    let untrusted =
+        || projects.iter().map(|dir| (*dir).to_owned()).chain(host.current_dir()).collect::<Vec<_>>();
     let report = if args.undo {
-        setup::undo(host, &store, args.dry_run)?
+        setup::undo(host, &store, &untrusted(), args.dry_run)?
     } else {
         let exe = host.current_exe().context("could not find this program's own file")?;
         let exe = exe.canonicalize().unwrap_or(exe);
-        let untrusted = projects.iter().map(|dir| (*dir).to_owned()).chain(host.current_dir()).collect();
         let asks = terminal::can_ask() && !args.yes && !args.json;
         let request = Request {
             ask: args.ask(),
             source: exe.parent().unwrap_or(Path::new("")).to_owned(),
-            untrusted,
+            untrusted: untrusted(),
             dry_run: args.dry_run,
             link: args.link(asks),
+            timer: args.timer(asks),
         };
         setup::install(host, &store, &request, &mut |question| !asks || agreed(host, question))?
     };
@@ -120,6 +137,9 @@ fn agreed(host: &Host, question: &Question<'_>) -> bool {
     let words = match question.about {
         About::Settings => "Write this into your settings?",
         About::Link => "Make this link, so that a shell finds longhaul?",
+        About::Timer => {
+            "Have sessions looked after every 3 minutes, so that you hear of one in trouble with none open?"
+        }
     };
     let mut out = std::io::stdout();
     let _ = write!(out, "{}{words} [y/N] ", painted(question.diff, host));

@@ -172,6 +172,17 @@ pub fn running_files() -> Option<Vec<PathBuf>> {
     }
 }
 
+/// Whether a process of one of these names runs, whoever's it is; `None` where the system does not tell.
+pub fn any_named(names: &[&str]) -> Option<bool> {
+    let processes = fs_err::read_dir("/proc").ok().filter(|_| cfg!(target_os = "linux"))?;
+    let paths = processes.flatten().map(|entry| entry.path().join("comm"));
+    let said: Vec<_> = paths.filter_map(|path| files::read_small(&path, 64).ok()).collect();
+    // Where other users' processes are hidden, the first one is.
+    Path::new("/proc/1/comm")
+        .exists()
+        .then(|| said.iter().any(|name| names.iter().any(|wanted| wanted.as_bytes() == name.trim_ascii())))
+}
+
 /// The file that a running program was started from, where the system tells.
 pub fn running_file(pid: u32) -> Option<PathBuf> {
     if cfg!(target_os = "macos") {

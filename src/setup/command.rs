@@ -24,7 +24,12 @@ pub fn our_program(store: &Store) -> Result<String> {
 
 /// The program at its stable path.
 pub fn program(store: &Store) -> PathBuf {
-    store.current().join(format!("{PROGRAM}{}", std::env::consts::EXE_SUFFIX))
+    installed(store, PROGRAM)
+}
+
+/// Any of the programs at its stable path.
+pub fn installed(store: &Store, name: &str) -> PathBuf {
+    store.current().join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
 }
 
 /// The command that runs the wrapper script.

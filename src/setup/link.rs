@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 
 use super::extra::{Step, There, Why, Wish, kept, step};
 use super::report::{self, Part};
-use super::{About, Question};
+use super::{About, Question, command};
 use crate::base::shell::word;
 use crate::host::{Host, resolved};
 use crate::store::Store;
@@ -29,7 +29,7 @@ pub struct Link {
 /// that people do not have.
 pub fn look(host: &Host, store: &Store) -> Option<Link> {
     let at = host.home().filter(|_| cfg!(unix))?.join(PLACE).join(NAME);
-    let to = store.current().join(NAME);
+    let to = command::installed(store, NAME);
     let there = match fs_err::read_link(&at) {
         Ok(have) if have == to => There::Current,
         Ok(_) => There::Foreign,

@@ -14,6 +14,8 @@ mod lock;
 mod plan;
 pub mod programs;
 pub mod report;
+mod timer;
+mod tools;
 mod undo;
 mod wire;
 
@@ -48,6 +50,8 @@ pub struct Request {
     pub dry_run: bool,
     /// About the link in `~/.local/bin`.
     pub link: Wish,
+    /// About the timer.
+    pub timer: Wish,
 }
 
 /// What a person is asked about.
@@ -57,6 +61,8 @@ pub enum About {
     Settings,
     /// The link in `~/.local/bin`.
     Link,
+    /// The timer.
+    Timer,
 }
 
 /// A change that nobody asked for by name.
@@ -139,6 +145,15 @@ fn extras(
         }
         report.link = Some(part);
     }
+    let dry_run = request.dry_run;
+    let done =
+        timer::carry_out(host, store, &request.untrusted, request.timer, &mut record.timer, dry_run, confirm);
+    let (timer, doubt) = match done {
+        Ok((part, doubt)) => (part, doubt),
+        Err(error) => (Part::or_failed(Err(error), Path::new("timer")), None),
+    };
+    report.warnings.extend(doubt);
+    report.timer = Some(timer);
 }
 
 fn save(store: &Store, record: &Record) -> Result<()> {

@@ -16,6 +16,9 @@ pub struct Report {
     /// The link in the person's own directory of programs, where there can be one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link: Option<Part>,
+    /// The timer that looks after sessions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timer: Option<Part>,
     /// Everything a person should know besides.
     pub warnings: Vec<String>,
 }
@@ -93,7 +96,9 @@ impl Report {
 
     /// What there is beside programs and settings, with the names that people see.
     pub fn parts(&self) -> impl Iterator<Item = (&'static str, &Part)> {
-        [("link", &self.link)].into_iter().filter_map(|(name, part)| Some((name, part.as_ref()?)))
+        [("link", &self.link), ("timer", &self.timer)]
+            .into_iter()
+            .filter_map(|(name, part)| Some((name, part.as_ref()?)))
     }
 }
 

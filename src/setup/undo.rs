@@ -1,10 +1,12 @@
 //! `setup --undo`: the settings as they were, the programs gone, records kept.
 
+use std::path::{Path, PathBuf};
+
 use anyhow::{Context as _, Result, bail};
 
 use super::file::File;
 use super::report::{self, Part, Programs, Report, Settings};
-use super::{VERSION, command, link, lock, plan, programs, read_record, remove_if_there, save};
+use super::{VERSION, command, link, lock, plan, programs, read_record, remove_if_there, save, timer};
 use crate::base::span::file_stamp;
 use crate::client::wiring::{self, KEY, WRAPPER, user_settings};
 use crate::host::{Host, files};
@@ -23,7 +25,7 @@ enum Change {
 }
 
 /// Takes everything away that setup brought, or with `dry_run` says what would go. Twice is harmless.
-pub fn undo(host: &Host, store: &Store, dry_run: bool) -> Result<Report> {
+pub fn undo(host: &Host, store: &Store, untrusted: &[PathBuf], dry_run: bool) -> Result<Report> {
     let there = store.dir().is_dir();
     let lock = if there && !dry_run { lock::take(store)? } else { None };
     let mut warnings = Vec::new();
@@ -45,13 +47,13 @@ pub fn undo(host: &Host, store: &Store, dry_run: bool) -> Result<Report> {
     };
     if dry_run {
         let mut report = Report { dry_run, programs: removed, settings, warnings, ..Report::default() };
-        extras(host, store, &mut record, &mut report);
+        extras(host, store, untrusted, &mut record, &mut report);
         return Ok(report);
     }
     settings.diff = None;
     settings.backup = carry_out(host, &file, change, record.settings.as_ref(), &mut warnings)?;
     let mut report = Report { programs: removed, settings, warnings, ..Report::default() };
-    extras(host, store, &mut record, &mut report);
+    extras(host, store, untrusted, &mut record, &mut report);
     remove_if_there(&store.dir().join(WRAPPER)).context("could not remove the wrapper script")?;
     report.warnings.extend(programs::remove_all(store));
     if there {
@@ -66,11 +68,14 @@ pub fn undo(host: &Host, store: &Store, dry_run: bool) -> Result<Report> {
 }
 
 /// Takes away what was brought beside programs and status line. One that fails keeps nothing else back.
-fn extras(host: &Host, store: &Store, record: &mut Record, report: &mut Report) {
+fn extras(host: &Host, store: &Store, untrusted: &[PathBuf], record: &mut Record, report: &mut Report) {
     let dry_run = report.dry_run;
     if let Some(link) = link::look(host, store) {
         report.link = Some(Part::or_failed(link.undo(&mut record.link, dry_run), link.path()));
     }
+    let undone = timer::undo(host, store, untrusted, &mut record.timer, dry_run);
+    let failed = |error| Some(Part::or_failed(Err(error), Path::new("timer")));
+    report.timer = undone.unwrap_or_else(failed);
 }
 
 fn decide(store: &Store, file: &File, wiring: Option<&Wiring>, warnings: &mut Vec<String>) -> Result<Change> {
@@ -146,7 +151,7 @@ fn carry_out(
     change: Change,
     wiring: Option<&Wiring>,
     warnings: &mut Vec<String>,
-) -> Result<Option<std::path::PathBuf>> {
+) -> Result<Option<PathBuf>> {
     let copies = wiring.map_or(&[][..], |wiring| &wiring.backups);
     if !matches!(change, Change::Remove | Change::Restore(_)) {
         let stay = copies.iter().filter(|copy| copy.path.is_file());

@@ -45,7 +45,7 @@ fn a_link_leads_to_the_program_through_updates_and_goes_with_undo() {
     assert_eq!((asked, part(report).action), (0, "unchanged"));
     assert_eq!(machine.snapshot(), set_up, "twice is a no-op");
 
-    let dry = setup::undo(&machine.host(), &machine.store(), true).unwrap();
+    let dry = setup::undo(&machine.host(), &machine.store(), &[], true).unwrap();
     assert!(part(dry).diff.unwrap().contains("-link to "));
     assert_eq!(machine.snapshot(), set_up);
     assert_eq!(part(machine.undo()).action, "removed");
