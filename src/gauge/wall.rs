@@ -86,6 +86,8 @@ pub struct Formula {
     pub enabled: bool,
     /// An explicit window above the model's: what the client silently makes of it.
     pub clamped: Option<u64>,
+    /// The model's window is one that somebody set, larger than the model is known to have.
+    pub unverified: bool,
     /// What each occurrence does, in the order of [`Inputs::list`].
     pub effects: Vec<Effect>,
 }
@@ -168,9 +170,20 @@ pub fn reckon(inputs: &Inputs, model: Option<&str>, window: u64) -> Formula {
         }
         (model_window, Kind::Reactive)
     };
+    let set = ledger.number(Name::MaxContext, parse::count, "a whole number of tokens");
+    let counts =
+        set.is_some_and(|(_, size)| size == model_window) && ledger.switch(Name::DisableCompact).is_some();
+    let unverified = counts && model_window > known.map_or(models::LARGE_WINDOW, |model| model.window);
     let source = if ledger.configured { Source::Configured } else { Source::Assumed };
     let clamped = explicit.filter(|explicit| enabled && *explicit > model_window).map(|_| model_window);
-    Formula { wall: Wall { tokens, kind, source }, steps, enabled, clamped, effects: ledger.finish() }
+    Formula {
+        wall: Wall { tokens, kind, source },
+        steps,
+        enabled,
+        clamped,
+        unverified,
+        effects: ledger.finish(),
+    }
 }
 
 /// The model's window after what replaces or caps it.

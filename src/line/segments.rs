@@ -212,7 +212,8 @@ fn notes(reading: &Reading) -> impl Iterator<Item = &'static str> {
         Source::Assumed => Some("assumed"),
         Source::Client | Source::Configured => None,
     };
-    kind.into_iter().chain(source)
+    let unverified = reading.formula.unverified.then_some("unverified");
+    kind.into_iter().chain(unverified).chain(source)
 }
 
 /// A window without decimals: `200k`, `1M`.

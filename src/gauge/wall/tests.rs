@@ -101,6 +101,15 @@ fn the_setting_does_not_turn_compaction_on_again_and_a_large_window_is_clamped()
 }
 
 #[test]
+fn a_window_set_by_hand_beyond_the_models_is_unverified() {
+    let set = |tokens: &str| [(Name::DisableCompact, json!("1")), (Name::MaxContext, json!(tokens))];
+    let of = |list: &[_], model| reckon(&inputs(list), Some(model), 200_000).unverified;
+    assert!(of(&set("300000"), HAIKU) && of(&set("1000001"), OPUS));
+    assert!(!of(&set("200000"), HAIKU) && !of(&set("1000000"), OPUS));
+    assert!(!of(&set("300000")[1..], HAIKU), "without DISABLE_COMPACT it counts for nothing");
+}
+
+#[test]
 fn an_explicit_window_of_a_trigger_less_model_is_capped_and_turns_the_trigger_on() {
     assert_eq!(wall(HAIKU, &[(Name::Window, json!("5000000"))]).0, 167_000);
 }
