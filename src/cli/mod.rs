@@ -1,6 +1,7 @@
 //! What people type: the verbs, what they take, and how their results are shown.
 
 mod doctor;
+mod completions;
 mod explain;
 mod export;
 mod handoff;
@@ -54,6 +55,7 @@ enum Verb {
     Watch(watch::Args),
     Setup(setup::SetupArgs),
     Doctor(doctor::Args),
+    Completions(completions::Args),
 }
 
 /// Prints a result. A reader that has gone, as `head` does, is no error.
@@ -84,6 +86,49 @@ pub fn run(cli: Cli, host: &Host) -> Result<ExitCode> {
         Verb::Watch(args) => return watch::run(&args, host),
         Verb::Setup(args) => return setup::run(&args, host),
         Verb::Doctor(args) => return doctor::run(&args, host),
+        Verb::Completions(args) => completions::run(&args)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    /// Verbs that do something themselves, with the words that lead to them.
+    fn leaves(command: &clap::Command, path: &str) -> Vec<(String, Option<String>)> {
+        let verbs: Vec<_> = command
+            .get_subcommands()
+            .filter(|verb| verb.get_name() != "help" && !verb.is_hide_set())
+            .collect();
+        if verbs.is_empty() {
+            return vec![(path.to_owned(), command.get_after_help().map(ToString::to_string))];
+        }
+        verbs.iter().flat_map(|verb| leaves(verb, &format!("{path} {}", verb.get_name()))).collect()
+    }
+
+    #[test]
+    fn every_verb_has_examples_in_its_help_that_are_right() {
+        let command = Cli::command();
+        command.clone().debug_assert();
+        for (path, help) in leaves(&command, "longhaul") {
+            let help = help.unwrap_or_default();
+            let example = help.lines().find(|line| line.trim_start().starts_with(&path));
+            assert!(help.contains("Example") && example.is_some(), "{path}: {help}");
+        }
+    }
+
+    #[test]
+    fn each_shell_gets_completions_of_every_verb() {
+        for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+            let shell = shell.parse::<clap_complete::Shell>().unwrap();
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "longhaul", &mut text);
+            let text = String::from_utf8(text).unwrap();
+            for verb in Cli::command().get_subcommands() {
+                assert!(text.contains(verb.get_name()), "{shell}: {}", verb.get_name());
+            }
+        }
+    }
 }
