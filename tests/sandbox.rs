@@ -160,6 +160,12 @@ impl Sandbox {
     /// All that a command writes to a terminal, escapes and all.
     #[cfg(unix)]
     pub fn on_terminal(&self, args: &[&str]) -> String {
+        self.typed_on_terminal(args, "")
+    }
+
+    /// The same, with this typed at once.
+    #[cfg(unix)]
+    pub fn typed_on_terminal(&self, args: &[&str], typed: &str) -> String {
         use std::io::Read as _;
         let pair = portable_pty::native_pty_system().openpty(portable_pty::PtySize::default()).unwrap();
         let mut command = portable_pty::CommandBuilder::new(program_path("longhaul"));
@@ -171,6 +177,10 @@ impl Sandbox {
         command.cwd(self.work());
         let mut child = pair.slave.spawn_command(command).unwrap();
         drop(pair.slave);
+        // A writer ends what is typed when it is dropped.
+        if !typed.is_empty() {
+            pair.master.take_writer().unwrap().write_all(typed.as_bytes()).unwrap();
+        }
         let mut shown = Vec::new();
         // Where the other end is gone, Linux says so by an error.
         let _ = pair.master.try_clone_reader().unwrap().read_to_end(&mut shown);

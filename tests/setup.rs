@@ -8,12 +8,13 @@ use clap::Parser as _;
 use longhaul::cli::setup::SetupArgs;
 use longhaul::host::{Host, process};
 use longhaul::setup::decide::Ask;
-use longhaul::setup::extra::Wish;
 use longhaul::setup::report::Report;
 use longhaul::setup::{self, Request, VERSION, programs::PROGRAMS};
 use longhaul::store::Store;
 
+mod compaction;
 mod link;
+mod plugin;
 mod timer;
 
 const NOW_MS: i64 = 1_796_059_311_000;
@@ -79,14 +80,7 @@ impl Machine {
     }
 
     fn request(&self, ask: Ask, dry_run: bool) -> Request {
-        Request {
-            ask,
-            source: self.source(),
-            untrusted: Vec::new(),
-            dry_run,
-            link: Wish::Leave,
-            timer: Wish::Leave,
-        }
+        Request { ask, source: self.source(), dry_run, ..Request::default() }
     }
 
     fn try_setup(&self, ask: Ask) -> anyhow::Result<Report> {

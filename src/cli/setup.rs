@@ -4,16 +4,17 @@ use std::io::{BufRead as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use owo_colors::OwoColorize as _;
 
 use super::{print, print_json, sample};
 use crate::base::text::clean;
 use crate::host::{Host, terminal};
+use crate::setup::compaction::Compaction;
 use crate::setup::decide::Ask;
 use crate::setup::extra::Wish;
 use crate::setup::report::Report;
-use crate::setup::{self, About, Question, Request};
+use crate::setup::{self, About, Question, Request, plugin};
 use crate::store::Store;
 
 /// Install the programs, put the gauge on the status line, and bring what else is wanted
@@ -52,7 +53,23 @@ pub struct SetupArgs {
     /// No such timer: take one away that is there, and offer none again
     #[arg(long, conflicts_with = "undo")]
     pub no_timer: bool,
-    /// Ask nothing; never implies --timer or --wrap-statusline
+    /// From a checkout: install the plugin into Claude Code, from a tree among longhaul's files
+    #[arg(long, conflicts_with_all = ["no_plugin", "undo"])]
+    pub plugin: bool,
+    /// Leave Claude Code without it: take it out where setup had installed it, and offer it no more
+    #[arg(long, conflicts_with = "undo")]
+    pub no_plugin: bool,
+    /// Switch compaction off in your settings, after a typed yes: a session then ends in a refusal
+    #[arg(long, requires = "window", conflicts_with = "undo")]
+    pub disable_compact: bool,
+    /// With --disable-compact: the window that the model is to be taken to have
+    #[arg(long, value_name = "TOKENS", requires = "disable_compact",
+        value_parser = clap::value_parser!(u64).range(100_000..=10_000_000))]
+    pub window: Option<u64>,
+    /// With --disable-compact: even a window that the model is not known to have
+    #[arg(long, requires = "disable_compact")]
+    pub force: bool,
+    /// Ask nothing; never implies --timer, --disable-compact or --wrap-statusline
     #[arg(long, short)]
     pub yes: bool,
     /// Print the outcome as JSON
@@ -61,6 +78,18 @@ pub struct SetupArgs {
 }
 
 impl SetupArgs {
+    fn plugin(&self) -> Wish {
+        match (self.plugin, self.no_plugin) {
+            (true, _) => Wish::Bring,
+            (_, true) => Wish::Refuse,
+            _ => Wish::Offer,
+        }
+    }
+
+    fn compaction(&self) -> Option<Compaction> {
+        self.window.filter(|_| self.disable_compact).map(|window| Compaction { window, force: self.force })
+    }
+
     fn timer(&self, asks: bool) -> Wish {
         match (self.timer, self.no_timer) {
             (true, _) => Wish::Bring,
@@ -91,6 +120,9 @@ impl SetupArgs {
 
 /// Sets up or undoes. An error is the person's to read, and means exit code 1.
 pub fn run(args: &SetupArgs, host: &Host) -> Result<ExitCode> {
+    if args.disable_compact && !args.dry_run && !terminal::can_ask() {
+        bail!("could not turn compaction off: that takes a yes typed on a terminal; run this in one");
+    }
     let projects = projects(host);
     let projects: Vec<_> = projects.iter().map(PathBuf::as_path).collect();
     let store = Store::locate(host, &projects).context(
@@ -112,8 +144,14 @@ pub fn run(args: &SetupArgs, host: &Host) -> Result<ExitCode> {
             dry_run: args.dry_run,
             link: args.link(asks),
             timer: args.timer(asks),
+            plugin: args.plugin(),
+            checkout: plugin::checkout(&exe),
+            compaction: args.compaction(),
         };
-        setup::install(host, &store, &request, &mut |question| !asks || agreed(host, question))?
+        setup::install(host, &store, &request, &mut |question| match question.about {
+            About::Compaction(window) => typed_yes(host, window, question.diff),
+            _ => !asks || agreed(host, question),
+        })?
     };
     if args.json {
         print_json(&report)?;
@@ -137,6 +175,8 @@ fn agreed(host: &Host, question: &Question<'_>) -> bool {
     let words = match question.about {
         About::Settings => "Write this into your settings?",
         About::Link => "Make this link, so that a shell finds longhaul?",
+        About::Plugin => "Install the plugin into Claude Code, which writes this into your settings?",
+        About::Compaction(_) => return false,
         About::Timer => {
             "Have sessions looked after every 3 minutes, so that you hear of one in trouble with none open?"
         }
@@ -145,6 +185,21 @@ fn agreed(host: &Host, question: &Question<'_>) -> bool {
     let _ = write!(out, "{}{words} [y/N] ", painted(question.diff, host));
     let _ = out.flush();
     matches!(answer().to_ascii_lowercase().as_str(), "y" | "yes")
+}
+
+/// Says what it means to have no compaction, and takes nothing but a whole yes for one.
+fn typed_yes(host: &Host, window: u64, diff: &str) -> bool {
+    let mut out = std::io::stdout();
+    let _ = write!(
+        out,
+        "{}Without compaction a session is never summarised, and ends in a refusal: at about {} of {window} tokens \
+         Claude Code sends nothing more, and /compact by hand is gone, too. What helps then is `longhaul handoff`.\n\
+         Type yes to switch compaction off: ",
+        painted(diff, host),
+        window.saturating_sub(23_000)
+    );
+    let _ = out.flush();
+    answer() == "yes"
 }
 
 /// The next line that is typed; nothing where none can be read.

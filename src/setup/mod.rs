@@ -5,13 +5,16 @@
 //! written before everything was read and understood, and what is written can be undone.
 
 pub mod command;
+pub mod compaction;
 pub mod decide;
 pub mod doctor;
 pub mod extra;
 mod file;
+mod keys;
 mod link;
 mod lock;
 mod plan;
+pub mod plugin;
 pub mod programs;
 pub mod report;
 mod timer;
@@ -25,10 +28,12 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::base::span::file_stamp;
 use crate::client::program::{self, FIRST_THAT_DRAWS, Found};
+use crate::client::wiring::user_settings;
 use crate::host::Host;
 use crate::store::Store;
 use crate::store::setup::{Read, Record};
 
+use compaction::Compaction;
 use decide::{Ask, Drawer};
 use extra::Wish;
 use report::{Part, Programs, Report};
@@ -38,7 +43,7 @@ pub use undo::undo;
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// What is to be set up.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Request {
     /// About the status line.
     pub ask: Ask,
@@ -52,6 +57,12 @@ pub struct Request {
     pub link: Wish,
     /// About the timer.
     pub timer: Wish,
+    /// About the plugin, which only a checkout can bring.
+    pub plugin: Wish,
+    /// The checkout that the programs were built in, if they were.
+    pub checkout: Option<PathBuf>,
+    /// Compaction is to be switched off.
+    pub compaction: Option<Compaction>,
 }
 
 /// What a person is asked about.
@@ -63,6 +74,10 @@ pub enum About {
     Link,
     /// The timer.
     Timer,
+    /// The plugin.
+    Plugin,
+    /// Compaction, to be switched off for a window of so many tokens. Only a typed word is a yes.
+    Compaction(u64),
 }
 
 /// A change that nobody asked for by name.
@@ -92,7 +107,10 @@ pub fn install(
         Drawer::Unknown
     };
     // Understood before anything is written: a settings file that cannot be read stops the whole.
-    let plan = plan::plan(store, request.ask, drawer, &record, &mut warnings)?;
+    let mut plan = plan::plan(store, request.ask, drawer, &record, &mut warnings)?;
+    if let Some(wish) = request.compaction {
+        compaction::check(store, wish)?;
+    }
 
     let copied = programs::to_copy(store, VERSION, &sources)?;
     let current = programs::is_current(store, VERSION);
@@ -108,6 +126,7 @@ pub fn install(
         let settings = plan.preview(store);
         let mut report =
             Report { dry_run: true, programs: installed, settings, warnings, ..Report::default() };
+        report.plugin = bring_plugin(host, store, request, &mut record, confirm);
         extras(host, store, request, &mut record, &mut report, confirm);
         return Ok(report);
     }
@@ -115,17 +134,38 @@ pub fn install(
         programs::install(store, VERSION, &copied)?;
     }
     let stamp = file_stamp(host.now_ms());
+    let before = record.clone();
+    // First, since the client writes settings for it.
+    let plugin = bring_plugin(host, store, request, &mut record, confirm);
+    if record != before {
+        save(store, &record)?;
+        plan = plan::plan(store, request.ask, drawer, &record, &mut Vec::new())?;
+    }
     let settings = wire::carry_out(store, request.ask, drawer, plan, &mut record, &stamp, confirm)?;
     let left = programs::sweep(store, &installed.removed);
     installed.removed.retain(|version| !store.bin().join(version).exists());
     warnings.extend(left);
-    let mut report = Report { programs: installed, settings, warnings, ..Report::default() };
+    let mut report = Report { programs: installed, settings, warnings, plugin, ..Report::default() };
     let before = record.clone();
     extras(host, store, request, &mut record, &mut report, confirm);
     if record != before {
         save(store, &record)?;
     }
     Ok(report)
+}
+
+fn bring_plugin(
+    host: &Host,
+    store: &Store,
+    request: &Request,
+    record: &mut Record,
+    confirm: &mut dyn FnMut(&Question<'_>) -> bool,
+) -> Option<Part> {
+    let checkout = request.checkout.as_ref()?;
+    let stamp = file_stamp(host.now_ms());
+    let made = plugin::Made { checkout, programs: &request.source, wish: request.plugin, stamp: &stamp };
+    let done = plugin::carry_out(host, store, &request.untrusted, made, record, request.dry_run, confirm);
+    Some(Part::or_failed(done, &plugin::tree(store)))
 }
 
 /// What is brought beside programs and status line. One that fails keeps nothing else from being done.
@@ -154,6 +194,11 @@ fn extras(
     };
     report.warnings.extend(doubt);
     report.timer = Some(timer);
+    if let Some(wish) = request.compaction {
+        let stamp = file_stamp(host.now_ms());
+        let done = compaction::carry_out(store, wish, record, &stamp, dry_run, confirm);
+        report.compaction = Some(Part::or_failed(done, &user_settings(store.config())));
+    }
 }
 
 fn save(store: &Store, record: &Record) -> Result<()> {

@@ -53,7 +53,7 @@ pub fn plan(
         now,
         ours: &ours,
         program: &command::our_program(store)?,
-        wired_before: known.is_some(),
+        wired_before: known.is_some_and(|wiring| !wiring.command.is_empty()),
         declined: record.declined,
         wrapper_lost: lost(store, known),
     };

@@ -13,6 +13,12 @@ pub struct Report {
     pub programs: Programs,
     /// The user's settings file.
     pub settings: Settings,
+    /// The plugin, where a checkout can bring it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plugin: Option<Part>,
+    /// Compaction, where it was to be switched off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compaction: Option<Part>,
     /// The link in the person's own directory of programs, where there can be one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link: Option<Part>,
@@ -96,9 +102,13 @@ impl Report {
 
     /// What there is beside programs and settings, with the names that people see.
     pub fn parts(&self) -> impl Iterator<Item = (&'static str, &Part)> {
-        [("link", &self.link), ("timer", &self.timer)]
-            .into_iter()
-            .filter_map(|(name, part)| Some((name, part.as_ref()?)))
+        let all = [
+            ("plugin", &self.plugin),
+            ("compaction", &self.compaction),
+            ("link", &self.link),
+            ("timer", &self.timer),
+        ];
+        all.into_iter().filter_map(|(name, part)| Some((name, part.as_ref()?)))
     }
 }
 

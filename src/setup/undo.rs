@@ -6,7 +6,9 @@ use anyhow::{Context as _, Result, bail};
 
 use super::file::File;
 use super::report::{self, Part, Programs, Report, Settings};
-use super::{VERSION, command, link, lock, plan, programs, read_record, remove_if_there, save, timer};
+use super::{
+    VERSION, command, keys, link, lock, plan, plugin, programs, read_record, remove_if_there, save, timer,
+};
 use crate::base::span::file_stamp;
 use crate::client::wiring::{self, KEY, WRAPPER, user_settings};
 use crate::host::{Host, files};
@@ -73,6 +75,9 @@ fn extras(host: &Host, store: &Store, untrusted: &[PathBuf], record: &mut Record
     if let Some(link) = link::look(host, store) {
         report.link = Some(Part::or_failed(link.undo(&mut record.link, dry_run), link.path()));
     }
+    let undone = plugin::undo(host, store, untrusted, &mut record.plugin, dry_run);
+    let failed = |error| Some(Part::or_failed(Err(error), &plugin::tree(store)));
+    report.plugin = undone.unwrap_or_else(failed);
     let undone = timer::undo(host, store, untrusted, &mut record.timer, dry_run);
     let failed = |error| Some(Part::or_failed(Err(error), Path::new("timer")));
     report.timer = undone.unwrap_or_else(failed);
@@ -93,6 +98,25 @@ fn decide(store: &Store, file: &File, wiring: Option<&Wiring>, warnings: &mut Ve
             None => {}
         }
     }
+    let line = status_line(store, file, wiring, warnings)?;
+    let keys = wiring.map_or(&[][..], |wiring| &wiring.keys);
+    let left = match &line {
+        Change::Edit(bytes, _) => File { bytes: Some(bytes.clone()), ..file.clone() },
+        _ => file.clone(),
+    };
+    Ok(match (keys::unset(&left, keys)?, line) {
+        (Some(bytes), Change::Edit(..)) => Change::Edit(bytes, "longhaul's keys are taken out"),
+        (Some(bytes), _) => Change::Edit(bytes, "keys that setup had set are as they were"),
+        (None, line) => line,
+    })
+}
+
+fn status_line(
+    store: &Store,
+    file: &File,
+    wiring: Option<&Wiring>,
+    warnings: &mut Vec<String>,
+) -> Result<Change> {
     let document = plan::parse(file)?;
     let fault = |fault| plan::faulty(file, &fault);
     let path = [KEY, "command"];

@@ -59,18 +59,39 @@ pub fn carry_out(
     )
 }
 
-/// Copies and replaces the file; `false` where somebody else wrote it since it was read. The record says
-/// first what is to be done and last what was done, so that an end in between is known the next time.
 fn write(store: &Store, plan: &Plan, new: &[u8], record: &mut Record, backup: Option<&Path>) -> Result<bool> {
+    let restorable = plan.decision != Decision::Update;
+    let mut now = remembered(&plan.file, new, record, backup.map(Path::to_owned), restorable);
+    now.command.clone_from(&plan.command);
+    now.previous.clone_from(&plan.previous);
+    let done = put(store, record, now, &plan.file, &plan.file, new, backup);
+    if matches!(done, Ok(true)) && record.declined {
+        record.declined = false;
+        let _ = save(store, record);
+    }
+    done
+}
+
+/// Copies the file as it was in `old` and replaces it as it is in `file`; `false` where somebody else wrote it
+/// since that was read. The record says first what is to be done and last what was done, so that an end in
+/// between is known the next time.
+pub fn put(
+    store: &Store,
+    record: &mut Record,
+    now: Wiring,
+    file: &File,
+    old: &File,
+    new: &[u8],
+    backup: Option<&Path>,
+) -> Result<bool> {
     let before = record.clone();
-    let now = remembered(plan, new, record, backup.map(Path::to_owned));
     record.pending = Some(now.clone());
     save(store, record)?;
     let replace = || {
         if let Some(backup) = backup {
-            plan.file.back_up(backup)?;
+            old.back_up(backup)?;
         }
-        if plan.file.unchanged()? { plan.file.replace(new).map(|()| true) } else { Ok(false) }
+        if file.unchanged()? { file.replace(new).map(|()| true) } else { Ok(false) }
     };
     let done = replace();
     if !matches!(done, Ok(true)) {
@@ -78,8 +99,7 @@ fn write(store: &Store, plan: &Plan, new: &[u8], record: &mut Record, backup: Op
         save(store, record)?;
         return done;
     }
-    record.settings = Some(now);
-    (record.declined, record.pending) = (false, None);
+    (record.settings, record.pending) = (Some(now), None);
     // The file is written. Where this fails, the next setup or undo sees that from the file itself.
     let _ = save(store, record);
     done
@@ -109,23 +129,30 @@ pub fn settle(record: &mut Record, dry_run: bool) -> Result<()> {
     Ok(())
 }
 
-fn remembered(plan: &Plan, new: &[u8], record: &Record, backup: Option<PathBuf>) -> Wiring {
-    let old = plan.file.bytes.as_deref();
-    let backup = backup.zip(old).map(|(path, bytes)| Backup { path, holds: Print::of(bytes) });
+/// What has to be known of a change of this file, beside what was changed before.
+pub fn remembered(
+    old: &File,
+    new: &[u8],
+    record: &Record,
+    backup: Option<PathBuf>,
+    restorable: bool,
+) -> Wiring {
+    let bytes = old.bytes.as_deref();
+    let backup = backup.zip(bytes).map(|(path, bytes)| Backup { path, holds: Print::of(bytes) });
+    let last = record.settings.as_ref().filter(|last| last.path == old.named);
+    let keys = last.map_or_else(Vec::new, |last| last.keys.clone());
     let mut now = Wiring {
-        path: plan.file.named.clone(),
+        path: old.named.clone(),
         wrote: Print::of(new),
-        created: old.is_none(),
-        command: plan.command.clone(),
-        previous: plan.previous.clone(),
+        created: bytes.is_none(),
+        command: last.map_or_else(String::new, |last| last.command.clone()),
+        previous: last.and_then(|last| last.previous.clone()),
         backups: backup.into_iter().collect(),
-        restorable: plan.decision != Decision::Update,
-        keys: Vec::new(),
+        // A file that somebody edited holds what was put in before.
+        restorable: restorable && keys.is_empty(),
+        keys,
     };
-    if let Some(last) = &record.settings
-        && old.is_some_and(|old| last.wrote == Print::of(old))
-        && last.path == now.path
-    {
+    if let Some(last) = last.filter(|last| bytes.is_some_and(|old| last.wrote == Print::of(old))) {
         now.created = last.created;
         now.restorable = last.restorable;
         now.backups.splice(0..0, last.backups.iter().cloned());
@@ -142,7 +169,7 @@ fn keep_things(store: &Store, plan: &Plan, record: &mut Record) -> Result<Settin
     match plan.decision {
         Decision::Keep(Why::Removed) => {
             record.declined = true;
-            record.settings = None;
+            forget_status_line(record);
         }
         Decision::Keep(Why::Asked) => record.declined = true,
         _ => {}
@@ -151,6 +178,14 @@ fn keep_things(store: &Store, plan: &Plan, record: &mut Record) -> Result<Settin
         save(store, record)?;
     }
     Ok(plan.outcome(None))
+}
+
+/// Of the settings, what else was put in is still known.
+fn forget_status_line(record: &mut Record) {
+    if let Some(last) = &mut record.settings {
+        (last.command, last.previous) = (String::new(), None);
+    }
+    record.settings.take_if(|last| last.keys.is_empty());
 }
 
 fn write_script(store: &Store, script: &str) -> Result<()> {

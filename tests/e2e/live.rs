@@ -76,7 +76,7 @@ fn the_module_draws_the_line_with_no_setting_touched() {
 #[test]
 fn the_command_draws_the_line_where_modules_are_not_to_be_had() {
     let Some(bench) = open() else { return };
-    longhaul(&bench, &["setup", "--statusline", "--yes"]);
+    longhaul(&bench, &["setup", "--statusline", "--no-plugin", "--no-link"]);
     let bench = plugged_without_module(bench);
     shows_every_size(&bench);
 }
@@ -84,7 +84,7 @@ fn the_command_draws_the_line_where_modules_are_not_to_be_had() {
 #[test]
 fn the_line_is_drawn_once_where_both_ways_are_there() {
     let Some(bench) = open() else { return };
-    longhaul(&bench, &["setup", "--statusline", "--yes"]);
+    longhaul(&bench, &["setup", "--statusline", "--no-plugin", "--no-link"]);
     let bench = plugged(bench);
     let mut session = session(&bench, &[]);
     for (tokens, share, _) in SIZES {

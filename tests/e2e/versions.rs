@@ -31,7 +31,7 @@ fn the_oldest_client_ends_sessions_where_an_explicit_window_says() {
 #[test]
 fn the_oldest_client_ignores_the_module_and_runs_the_rest() {
     let Some(bench) = open(OLDEST) else { return };
-    longhaul(&bench, &["setup", "--statusline", "--yes"]);
+    longhaul(&bench, &["setup", "--statusline", "--no-plugin", "--no-link"]);
     let bench = plugged(bench);
     let mut session = session(&bench, &[]);
     for (tokens, share) in [(73_000, " 62% 73.0k/117k "), (100_000, " 85% 100k/117k ")] {
@@ -51,7 +51,7 @@ fn the_oldest_client_ignores_the_module_and_runs_the_rest() {
 #[test]
 fn the_first_client_with_modules_tells_its_figures_and_the_command_draws_them() {
     let Some(bench) = open(FIRST_WITH_MODULES) else { return };
-    longhaul(&bench, &["setup", "--statusline", "--yes"]);
+    longhaul(&bench, &["setup", "--statusline", "--no-plugin", "--no-link"]);
     let bench = plugged(bench);
     let mut session = session(&bench, &[]);
     bench.api.usual(used(73_000));
