@@ -70,7 +70,7 @@ fn arrows_run_down() {
 }
 
 /// Files that may start a process: those that set up, hand over or watch, and the one floor that can.
-const STARTERS: [&str; 9] = [
+const STARTERS: &[&str] = &[
     "host/process.rs",
     "host/process/started.rs",
     "client/program.rs",

@@ -1,7 +1,7 @@
 //! What people type: the verbs, what they take, and how their results are shown.
 
-mod doctor;
 mod completions;
+mod doctor;
 mod explain;
 mod export;
 mod handoff;
