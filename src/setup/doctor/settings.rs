@@ -46,7 +46,12 @@ pub fn readable(facts: &Settings) -> Line {
     const NAME: &str = "settings";
     if let Some((key, place)) = facts.dropped.first().filter(|_| facts.unread.is_empty()) {
         let what = format!("{place}: setup wrote {key}, and the file holds it no more");
-        let fix = "longhaul setup --disable-compact --window N, or longhaul setup --undo";
+        let is_compaction = key.starts_with("env.") || key.starts_with("autoCompact");
+        let fix = if is_compaction {
+            "longhaul setup --disable-compact --window N, or longhaul setup --undo"
+        } else {
+            "longhaul setup"
+        };
         return Line::broken(NAME, what, fix);
     }
     match facts.unread.as_slice() {
@@ -103,6 +108,18 @@ mod tests {
             readable(&Settings { files: 1, ..Settings::default() }),
             Line::ok("settings", "1 file, all readable")
         );
+    }
+
+    #[test]
+    fn a_key_that_was_dropped_is_named_with_what_writes_it() {
+        let dropped = |key: &str| {
+            let dropped = vec![(key.to_owned(), "/c/settings.json".to_owned())];
+            readable(&Settings { dropped, ..Settings::default() })
+        };
+        assert!(dropped("env.DISABLE_COMPACT").fix.unwrap().starts_with("longhaul setup --disable-compact"));
+        let other = dropped("extraKnownMarketplaces.longhaul");
+        assert!(other.is_broken() && other.what.contains("extraKnownMarketplaces.longhaul"), "{other:?}");
+        assert_eq!(other.fix.as_deref(), Some("longhaul setup"));
     }
 
     #[test]

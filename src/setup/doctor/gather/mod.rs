@@ -173,7 +173,8 @@ fn dropped(store: &Store) -> Vec<(String, String)> {
         let names: Vec<_> = key["path"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let stands = names.iter().try_fold(&have, |object, name| object.get(name));
         let wrote: Option<Value> = key["wrote"].as_str().and_then(|text| serde_json::from_str(text).ok());
-        if !names.is_empty() && stands != wrote.as_ref() {
+        // Whether the plugin is enabled is a line of its own.
+        if !matches!(names.first(), None | Some(&"enabledPlugins")) && stands != wrote.as_ref() {
             found.push((names.join("."), path.display().to_string()));
         }
     }

@@ -6,7 +6,7 @@ use super::Around;
 use crate::base::shell::word;
 use crate::client::plugins;
 use crate::host::runnable::{Hindrance, hindrance};
-use crate::host::{files, process};
+use crate::host::{files, lies_in, process};
 use crate::setup::VERSION;
 use crate::setup::doctor::plugin::Plugin;
 use crate::setup::doctor::programs::{Program, Programs, Starter};
@@ -22,6 +22,10 @@ const LAUNCHER_MOST: u64 = 1 << 20;
 pub fn programs(around: &Around<'_>, plugin: &Plugin) -> Programs {
     let store = around.store;
     let installed = versions(store);
+    let own = around.host.current_exe().map(|exe| exe.canonicalize().unwrap_or(exe));
+    let own_dir = own.as_deref().and_then(Path::parent).map(Path::to_path_buf);
+    let outside = own_dir.filter(|dir| !lies_in(dir, &store.bin()));
+    let repair = repair(outside.as_deref(), plugin);
     let mut starters = Vec::new();
     let mut roots: Vec<PathBuf> = Vec::new();
     let enabled = plugin.entries.iter().filter(|entry| entry.enabled == Some(true) && entry.there);
@@ -29,7 +33,7 @@ pub fn programs(around: &Around<'_>, plugin: &Plugin) -> Programs {
     for (id, root) in enabled.chain(plugin.given.iter().map(|root| (None, root.clone()))) {
         let real = root.canonicalize().unwrap_or_else(|_| root.clone());
         if !roots.contains(&real) {
-            starters.push(starter(store, id, &root));
+            starters.push(starter(store, id, &root, &repair));
             roots.push(real);
         }
     }
@@ -42,7 +46,6 @@ pub fn programs(around: &Around<'_>, plugin: &Plugin) -> Programs {
             ..Starter::default()
         });
     }
-    let own = around.host.current_exe().map(|exe| exe.canonicalize().unwrap_or(exe));
     let current = if is_current(store, VERSION) {
         Some(VERSION.to_owned())
     } else {
@@ -58,15 +61,12 @@ pub fn programs(around: &Around<'_>, plugin: &Plugin) -> Programs {
             said.push((version.clone(), if is_own { Some(VERSION.to_owned()) } else { says(&path) }));
         }
     }
-    let own_dir = own.as_deref().and_then(Path::parent).map(Path::to_path_buf);
-    let outside = own_dir.filter(|dir| !crate::host::lies_in(dir, &store.bin()));
     let newer_build = outside.clone().filter(|dir| {
         let built = beside(dir).ok();
         installed.iter().any(|version| version == VERSION)
             && built
                 .is_some_and(|built| to_copy(store, VERSION, &built).is_ok_and(|differ| !differ.is_empty()))
     });
-    let repair = repair(outside.as_deref(), plugin);
     Programs { own: VERSION.to_owned(), installed, current, said, starters, newer_build, repair }
 }
 
@@ -74,7 +74,7 @@ fn file_name(program: &str) -> String {
     format!("{program}{}", std::env::consts::EXE_SUFFIX)
 }
 
-fn starter(store: &Store, id: Option<&String>, root: &Path) -> Starter {
+fn starter(store: &Store, id: Option<&String>, root: &Path, repair: &str) -> Starter {
     let version = plugins::version(root);
     let launcher = files::read_small(&root.join("hooks/launcher"), LAUNCHER_MOST).unwrap_or_default();
     let launcher = String::from_utf8_lossy(&launcher);
@@ -90,7 +90,10 @@ fn starter(store: &Store, id: Option<&String>, root: &Path) -> Starter {
         version,
         finds: finds(store, &starts, Some(&bundled)),
         starts,
-        update: update.map(|id| format!("claude plugin update {id}")),
+        update: update.map(|id| {
+            // A tree that setup made is made again by setup.
+            if lies_in(root, store.dir()) { repair.to_owned() } else { format!("claude plugin update {id}") }
+        }),
     }
 }
 
