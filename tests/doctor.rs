@@ -563,7 +563,8 @@ fn broken_places_are_found() {
 
 #[track_caller]
 fn only_line<'s>(said: &'s Said, name: &str) -> &'s str {
-    said.stdout.lines().find(|line| line.contains(&format!(" {name} "))).unwrap_or_else(|| panic!("{said:?}"))
+    let is_it = |line: &&str| line.split_whitespace().nth(1) == Some(name);
+    said.stdout.lines().find(is_it).unwrap_or_else(|| panic!("{said:?}"))
 }
 
 #[test]
@@ -604,6 +605,16 @@ fn nothing_of_the_project_is_run_and_no_escape_of_anybodys_is_shown() {
 }
 
 #[test]
+fn in_a_session_the_project_is_the_one_it_was_started_in() {
+    let machine = Machine::new();
+    machine.project(r#"{"disableAllHooks":true}"#);
+    let mut command = machine.sandbox.command("longhaul");
+    command.current_dir(machine.sandbox.root.path()).env("CLAUDE_CODE_SESSION_ID", SESSION).arg("doctor");
+    let said = finish(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+    assert!(only_line(&said, "hooks").starts_with("broken"), "{said:?}");
+}
+
+#[test]
 fn a_session_in_the_background_or_headless_says_why_nothing_is_armed() {
     let machine = Machine::new();
     fs_err::remove_file(machine.stamp()).unwrap();
@@ -612,6 +623,7 @@ fn a_session_in_the_background_or_headless_says_why_nothing_is_armed() {
     let mut command = machine.sandbox.command("longhaul");
     command.env("CLAUDE_CODE_SESSION_ID", SESSION).env("CLAUDE_PID", machine.client.id().to_string());
     let said = finish(command.arg("doctor").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+    assert!(only_line(&said, "background").starts_with("broken"), "{said:?}");
     let line = only_line(&said, "monitor");
     assert!(line.starts_with("note") && line.contains("in a background session"), "{said:?}");
 }

@@ -55,10 +55,12 @@ fn own_session(host: &Host) -> Option<SessionId> {
 
 /// Everything that is looked at.
 pub fn gather(host: &Host, store: &Store) -> Facts {
-    let project = project(host);
+    let own = own_session(host).and_then(|id| session_file::of_session(store.config(), &id));
+    // A shell in a session may have gone elsewhere since.
+    let started_in = own.as_ref().and_then(|file| file.cwd.as_ref()).map(PathBuf::from);
+    let project = host.env_path("CLAUDE_PROJECT_DIR").or(started_in).or_else(|| project(host));
     let named = host.env("CLAUDE_PID").and_then(|pid| pid.parse().ok());
-    let shown = || session_file::of_session(store.config(), &own_session(host)?)?.pid;
-    let client: Option<u32> = named.or_else(shown);
+    let client: Option<u32> = named.or_else(|| own.as_ref()?.pid);
     let arguments = client.and_then(process::arguments).unwrap_or_default();
     let flags = Flags::read(&arguments);
     let settings = Settings::load(Some(store.config()), project.as_deref(), &flags);

@@ -185,7 +185,9 @@ pub fn wall(around: &Around<'_>) -> Wall {
         ..Subject::default()
     };
     let reading = take(around.host, Some(store), &subject, WALL_MS).reading;
-    let started = file.and_then(|file| i64::try_from(file.started_at?).ok());
+    // Nobody has seen the module run in a background session.
+    let runs_module = file.filter(|file| file.kind.as_deref() != Some("bg"));
+    let started = runs_module.and_then(|file| i64::try_from(file.started_at?).ok());
     let responded = started.zip(reading.figures.context_at).is_some_and(|(started, at)| at > started);
     Wall {
         session: Some(id.to_string()),
