@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::output::{KEPT, Output, feed};
+use super::output::{KEPT, Output, feed, file};
 use super::{Process, find};
 use crate::host::clock::{Deadline, sleep_ms};
 
@@ -38,8 +38,8 @@ pub fn run(
     if let Some(stdin) = child.stdin.take() {
         feed(stdin, input);
     }
-    let out = child.stdout.take().map(|pipe| Output::of(pipe, KEPT, false));
-    let err = child.stderr.take().map(|pipe| Output::of(pipe, KEPT, false));
+    let out = child.stdout.take().map(|pipe| Output::of(file(pipe), KEPT, false));
+    let err = child.stderr.take().map(|pipe| Output::of(file(pipe), KEPT, false));
     let deadline = Deadline::after_ms(limit_ms);
     let status = loop {
         if let Some(status) = child.try_wait()? {
@@ -124,8 +124,8 @@ fn start_with(what: &Start, env: &[(&str, &str)], waits: bool) -> std::io::Resul
         feed(stdin, what.input);
     }
     let most = what.most;
-    let out = child.stdout.take().map(|pipe| Output::of(pipe, most, waits));
-    let err = child.stderr.take().map(|pipe| Output::of(pipe, KEPT, false));
+    let out = child.stdout.take().map(|pipe| Output::of(file(pipe), most, waits));
+    let err = child.stderr.take().map(|pipe| Output::of(file(pipe), KEPT, false));
     Ok(Running { child, out, err, ended: false })
 }
 
@@ -290,6 +290,33 @@ mod tests {
             sleep_ms(5);
         };
         assert_eq!((ran.code, &ran.stdout[..]), (Some(0), &b"in none"[..]));
+    }
+
+    /// What left its group, and writes on, holds neither us nor a thread and two open files for each run.
+    #[test]
+    fn who_writes_on_for_ever_is_let_go_with_the_pipe() {
+        let root = tempfile::tempdir().unwrap();
+        // It ends by the pipe's being closed alone.
+        let script = "set -m; (while :; do echo more; sleep 0.1; done; :) & echo $! >left; echo said";
+        let args = ["-c".to_owned(), script.to_owned()];
+        let program = Path::new("/bin/sh");
+        let what = Start { program, args: &args, without: &[], dir: root.path(), input: b"", most: 1000 };
+        let mut running = start(&what).unwrap();
+        let deadline = Deadline::after_ms(60_000);
+        let ran = loop {
+            if let Some(ran) = running.poll().unwrap() {
+                break ran;
+            }
+            sleep_ms(5);
+        };
+        assert!(String::from_utf8(ran.stdout).unwrap().contains("said"));
+        let left = fs_err::read_to_string(root.path().join("left")).unwrap();
+        let left: u32 = left.trim().parse().unwrap();
+        drop(running);
+        while find(left).is_some() {
+            assert!(!deadline.passed(), "somebody still reads what it says");
+            sleep_ms(20);
+        }
     }
 
     /// Something that was started in a group of its own keeps the output open.
