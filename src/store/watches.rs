@@ -5,6 +5,7 @@
 //! under another name; one of a later version is left alone. Members that this version does not know are kept.
 
 mod kept;
+mod path;
 mod place;
 
 use std::io;
@@ -35,6 +36,7 @@ pub enum Subject {
     /// Lines that a file gets.
     File {
         /// Absolute; a link in its last part is followed at every look.
+        #[serde(with = "self::path")]
         path: PathBuf,
         /// Lines that it had already count too.
         #[serde(default)]
@@ -133,8 +135,10 @@ pub struct Watch {
     #[serde(default)]
     pub kept: bool,
     /// The project, by its directory.
+    #[serde(with = "self::path")]
     pub project: PathBuf,
     /// Where commands run.
+    #[serde(with = "self::path")]
     pub directory: PathBuf,
     /// Only lines that match this count.
     #[serde(default)]

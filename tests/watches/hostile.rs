@@ -76,6 +76,51 @@ fn a_file_that_turns_into_something_else_is_said_once_and_waited_for() {
     assert_eq!(hears(&sandbox, "one", 2)[1], "back");
 }
 
+/// A system's names are bytes: a link, a directory or the file itself may have one that is no text.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_name_that_is_no_text_is_watched_like_any_other() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let sandbox = Sandbox::new();
+    let dir = sandbox.work().join(std::ffi::OsStr::from_bytes(b"dir \xff\n'\"\x1b[2J"));
+    let session = Session::open_in(&sandbox, "one", &sandbox.work());
+    fs_err::create_dir(&dir).unwrap();
+    let (log, odd) = (sandbox.work().join("a.log"), dir.join(std::ffi::OsStr::from_bytes(b"b\xfe.log")));
+    append(&log, "before\n");
+    let number = session.add(&sandbox, &["--file", "a.log", "--match", "^now"]);
+    is_run(&sandbox, number);
+    // The name becomes a link to one that is no text.
+    append(&odd, "now one\n");
+    fs_err::remove_file(&log).unwrap();
+    fs_err::os::unix::fs::symlink(&odd, &log).unwrap();
+    hears(&sandbox, "one", 1);
+    append(&odd, "now two\n");
+    assert_eq!(hears(&sandbox, "one", 2)[1], "now two", "{}", trace(&sandbox));
+    // And one is named so from the beginning, in a directory that is.
+    let mut command = sandbox.command("longhaul");
+    command.args(["watch", "add", "--json", "--session", "one", "--file"]).arg(odd.file_name().unwrap());
+    command.env("CLAUDE_CODE_SESSION_ID", "one").env("CLAUDE_PID", session.client.id().to_string());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).current_dir(&dir);
+    let said = finish(command.spawn().unwrap());
+    assert_eq!(said.code, 0, "{said:?}");
+    is_run(&sandbox, 2);
+    append(&odd, "now three\n");
+    until("the line, from both", || {
+        (lines(&sandbox, "one").iter().filter(|line| *line == "now three").count() == 2).then_some(())
+    });
+    for args in [
+        &["watch", "list"][..],
+        &["watch", "list", "--json"],
+        &["watch", "show", "2"],
+        &["watch", "show", "2", "--json"],
+        &["watch", "log", "2"],
+    ] {
+        let said = person(&sandbox, args);
+        assert!(said.code == 0 && !said.stdout.contains('\u{1b}'), "{args:?}: {said:?}");
+    }
+    assert_eq!(trace(&sandbox), "");
+}
+
 #[test]
 fn there_is_an_end_to_how_many_are_active() {
     let sandbox = Sandbox::new();

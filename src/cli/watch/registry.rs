@@ -89,11 +89,11 @@ pub fn value(store: &Store, watch: &Watch) -> Value {
         "number": watch.number,
         "name": watch.name,
         "label": wording::label(watch),
-        "subject": watch.subject,
+        "subject": subject(&watch.subject),
         "state": state(store, watch).0,
         "bound": watch.bound,
-        "project": watch.project,
-        "directory": watch.directory,
+        "project": watch.project.to_string_lossy(),
+        "directory": watch.directory.to_string_lossy(),
         "session": watch.maker.session,
         "made_by": if watch.by_model { "model" } else { "person" },
         "kept": watch.kept,
@@ -109,8 +109,17 @@ pub fn value(store: &Store, watch: &Watch) -> Value {
         "held_back": progress.window.held,
         "failing": progress.failing,
         "ended": watch.ended,
-        "log": store.told_path(watch.number),
+        "log": store.told_path(watch.number).to_string_lossy(),
     })
+}
+
+/// What is watched, with every path as text.
+fn subject(subject: &Subject) -> Value {
+    let mut value = json!(subject);
+    if let Subject::File { path, .. } = subject {
+        value["path"] = path.to_string_lossy().into();
+    }
+    value
 }
 
 /// Whose it is, in a few words.

@@ -107,6 +107,7 @@ pub struct Mark {
     /// Digest of its last bytes before the offset.
     pub tail: u64,
     /// Where it was, every link resolved.
+    #[serde(with = "super::path")]
     pub path: PathBuf,
 }
 
