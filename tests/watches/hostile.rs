@@ -121,6 +121,31 @@ fn a_name_that_is_no_text_is_watched_like_any_other() {
     assert_eq!(trace(&sandbox), "");
 }
 
+/// Each thing told would be a new line there, and be told.
+#[test]
+fn what_is_told_is_written_to_no_file_that_is_watched() {
+    let sandbox = Sandbox::new();
+    let session = Session::open(&sandbox, "one");
+    let transcript = sandbox.config().join("projects/-work/one.jsonl");
+    fs_err::create_dir_all(transcript.parent().unwrap()).unwrap();
+    append(&transcript, "{}\n");
+    let link = sandbox.work().join("link");
+    fs_err::os::unix::fs::symlink(sandbox.state(), &link).unwrap();
+    let log = link.join("inbox/one/log");
+    fs_err::create_dir_all(log.parent().unwrap()).unwrap();
+    session.add(&sandbox, &["--sessions"]);
+    for (path, why) in [
+        (&sandbox.state().join("watches/1.told"), "longhaul's own"),
+        (&log, "longhaul's own"),
+        (&transcript, "own transcript"),
+    ] {
+        let said = session.tool(&sandbox, &["watch", "add", "--file", path.to_str().unwrap()]);
+        assert!(said.code == 1 && said.stderr.contains(why), "{}: {said:?}", path.display());
+    }
+    let other = Session::open(&sandbox, "two");
+    other.add(&sandbox, &["--file", transcript.to_str().unwrap()]);
+}
+
 #[test]
 fn there_is_an_end_to_how_many_are_active() {
     let sandbox = Sandbox::new();

@@ -13,7 +13,7 @@ use crate::base::text::{clean, fit};
 use crate::cli::page::{Look, Page};
 use crate::cli::{print, print_json, select};
 use crate::client::session_file;
-use crate::host::{Host, process};
+use crate::host::{Host, lies_in, process, resolved};
 use crate::store::Store;
 use crate::store::watches::{Bound, Maker, Place, Progress, State, Subject, Watch};
 use crate::watches::filter;
@@ -128,6 +128,9 @@ pub fn run(args: &Args, host: &Host) -> Result<()> {
     let subject = subject(args, host, &here)?;
     check(args, &subject)?;
     let maker = maker(args, host, &store)?;
+    if let Subject::File { path, .. } = &subject {
+        feeds_itself(path, &store, &maker)?;
+    }
     let bound = match args.bind.as_deref() {
         Some("project") => Bound::Project,
         None if matches!(subject, Subject::File { .. }) => Bound::Project,
@@ -172,7 +175,9 @@ pub fn run(args: &Args, host: &Host) -> Result<()> {
 /// Writes it down, its place first: nobody may run it before that.
 fn add(store: &Store, watch: Watch, place: Option<Place>, now_ms: i64) -> Result<Watch> {
     let added = store.change_watches(|watches| {
-        let old = |watch: &Watch| watch.ended.as_ref().is_some_and(|ended| now_ms - ended.at_ms > ENDED_MS);
+        let old = |watch: &Watch| {
+            watch.ended.as_ref().is_some_and(|ended| now_ms.saturating_sub(ended.at_ms) > ENDED_MS)
+        };
         for gone in watches.all.extract_if(.., |watch| old(watch)) {
             store.forget_watch(gone.number);
         }
@@ -241,6 +246,21 @@ fn file(path: &Path, from_start: bool) -> Result<Subject> {
         Err(error) => return Err(error).with_context(|| format!("could not watch {name}")),
     }
     Ok(Subject::File { path: path.to_path_buf(), from_start })
+}
+
+/// An error for a file into which everything goes that a watch tells: it would tell that again, for ever.
+fn feeds_itself(path: &Path, store: &Store, maker: &Maker) -> Result<()> {
+    let name = path.display();
+    if lies_in(path, store.dir()) {
+        bail!("could not watch {name}: it is longhaul's own, and what a watch tells is written there");
+    }
+    let stem = resolved(path).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    if stem.is_some() && stem == maker.session && lies_in(path, &store.config().join("projects")) {
+        bail!(
+            "could not watch {name}: it is the session's own transcript, and what a watch tells is written there; from              another session it can be watched (--session ID)"
+        );
+    }
+    Ok(())
 }
 
 /// The words of a command line, whose program is there.
