@@ -6,7 +6,7 @@ use crate::base::id::SessionId;
 use crate::client::notification::{Notification, only, ours};
 use crate::client::reply::Reply;
 use crate::store::Store;
-use crate::store::inbox::Mark;
+use crate::store::inbox::{HOOK_MS, Mark};
 use crate::store::watchers::Stamp;
 
 /// What the person is shown instead of the notice.
@@ -31,7 +31,7 @@ pub(super) fn on_prompt(call: &Call<'_>, prompt: &str) -> Option<Reply> {
         let sessions = [Some(call.session.clone()), before.filter(|before| *before != call.session)];
         for session in sessions.iter().flatten() {
             // What is not acknowledged here, the watcher finds in the transcript.
-            let _ = store.inbox(session).acknowledge_marks(&marks);
+            let _ = store.inbox_within(session, HOOK_MS).acknowledge_marks(&marks);
         }
     }
     None
@@ -45,7 +45,8 @@ pub(super) fn on_start(call: &Call<'_>) {
     }
     let before = watcher(call, store).and_then(|stamp| SessionId::parse(&stamp.session?));
     if let Some(before) = before.filter(|before| *before != call.session && store.inbox(before).exists()) {
-        let _ = store.carry_inbox(&before, &call.session);
+        // What somebody writes to meanwhile, the watcher takes along.
+        let _ = store.carry_inbox_within(&before, &call.session, HOOK_MS);
     }
 }
 

@@ -30,6 +30,8 @@ use crate::host::files;
 
 /// How long another writer is waited for, in ms.
 const PATIENCE_MS: u64 = 2_000;
+/// The same by a hook, in which everybody waits.
+pub const HOOK_MS: u64 = 100;
 /// A session is followed to its successor at most this often.
 const HOPS: usize = 16;
 /// A log larger than this is not ours, in bytes.
@@ -63,12 +65,19 @@ pub struct Inbox {
     file: Option<File>,
     log: Log,
     successor: Option<Box<Inbox>>,
+    patience_ms: u64,
 }
 
 impl Store {
     /// The inbox of a session. Nothing is read or written yet.
     pub fn inbox(&self, session: &SessionId) -> Inbox {
+        self.inbox_within(session, PATIENCE_MS)
+    }
+
+    /// The same, where whoever writes is waited for this long, in ms.
+    pub fn inbox_within(&self, session: &SessionId, patience_ms: u64) -> Inbox {
         Inbox {
+            patience_ms,
             store: self.clone(),
             session: session.clone(),
             dir: self.dir().join(DIR).join(session.as_str()),
@@ -106,7 +115,7 @@ impl Inbox {
             let Some(to) = at.log.to.clone() else { return at.append_held(new) };
             drop(held);
             if at.successor.as_ref().is_none_or(|successor| successor.session != to) {
-                at.successor = Some(Box::new(at.store.inbox(&to)));
+                at.successor = Some(Box::new(at.store.inbox_within(&to, at.patience_ms)));
             }
             at = at.successor.as_deref_mut().ok_or_else(|| io::Error::other("no successor"))?;
         }
@@ -244,7 +253,7 @@ impl Inbox {
     fn hold(&mut self) -> io::Result<Held> {
         self.store.make_dir(DIR)?;
         atomic::make_private(&self.dir)?;
-        let held = hold_for(&self.dir.join("lock"), PATIENCE_MS)?;
+        let held = hold_for(&self.dir.join("lock"), self.patience_ms)?;
         self.refresh()?;
         self.mend()?;
         Ok(held)

@@ -1,12 +1,14 @@
 //! What the hook does with notifications of our own monitor.
 
+use std::time::Duration;
+
 use longhaul::client::notification::OURS;
 use longhaul::host::process;
 use longhaul::store::inbox::Event;
 use longhaul::store::watchers::Stamp;
 use serde_json::{Value, json};
 
-use super::{Client, inbox, put, store};
+use super::{Client, inbox, put, silent, store};
 use crate::sandbox::{SESSION, Sandbox};
 
 fn lines(text: &str) -> String {
@@ -108,6 +110,36 @@ fn only_the_end_of_our_own_watcher_is_kept_from_the_model_and_once() {
     store(&sandbox).save_watcher(&running(&client)).unwrap();
     let line = sandbox.statusline(&sandbox.payload(1_000_000, Some(100_000), None));
     assert!(!line.stdout.contains("watch off"), "{}", line.stdout);
+}
+
+/// A watcher that was stopped in the middle of a line holds its inbox for as long as it is.
+#[test]
+fn no_hook_waits_for_who_holds_an_inbox() {
+    let client = Client::start();
+    let sandbox = Sandbox::new().env("CLAUDE_PID", &client.pid().to_string());
+    store(&sandbox).save_watcher(&running(&client)).unwrap();
+    put(&sandbox, SESSION, "a", "x");
+    let mut inbox = inbox(&sandbox, SESSION);
+    inbox.refresh().unwrap();
+    let mark = inbox.unacknowledged().next().unwrap().mark();
+    let lock = sandbox.state().join("inbox").join(SESSION).join("lock");
+    let lock = std::fs::OpenOptions::new().write(true).open(lock).unwrap();
+    lock.lock().unwrap();
+    let prompt = json!({ "prompt": lines(&format!("{mark} x")) });
+    let mut start = sandbox.event("SessionStart", &json!({ "source": "clear" }));
+    start["session_id"] = json!("another");
+    for event in [sandbox.event("UserPromptSubmit", &prompt), start] {
+        // The quickest of some: the machine may be busy.
+        let took = (0..5).map(|_| sandbox.hook(&event)).map(|said| {
+            silent(&said);
+            said.took
+        });
+        let took = took.min().unwrap();
+        assert!(took < Duration::from_secs(1), "{took:?}: {event}");
+    }
+    drop(lock);
+    inbox.refresh().unwrap();
+    assert_eq!(inbox.unacknowledged().count(), 1, "it is told again");
 }
 
 #[test]

@@ -3,17 +3,23 @@
 use std::io;
 
 use super::log::{Event, Log};
-use super::{Inbox, Record, Store, ranges};
+use super::{Inbox, PATIENCE_MS, Record, Store, ranges};
 use crate::base::id::SessionId;
 
 impl Store {
     /// Moves what `from` was not told to the session that goes on in its place, and sends there what comes later.
     /// Done twice it is done once.
     pub fn carry_inbox(&self, from: &SessionId, to: &SessionId) -> io::Result<()> {
+        self.carry_inbox_within(from, to, PATIENCE_MS)
+    }
+
+    /// The same, where whoever writes to one of them is waited for this long, in ms.
+    pub fn carry_inbox_within(&self, from: &SessionId, to: &SessionId, patience_ms: u64) -> io::Result<()> {
         if from == to {
             return Ok(());
         }
-        let (mut old, mut new) = (self.inbox(from), self.inbox(to));
+        let open = |session| self.inbox_within(session, patience_ms);
+        let (mut old, mut new) = (open(from), open(to));
         // Always in the same order, so that two of these never wait for each other.
         let (_first, _second);
         if from < to {
