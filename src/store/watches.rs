@@ -28,6 +28,8 @@ pub(super) const VERSION: u64 = 1;
 const MOST: u64 = 16 << 20;
 /// How long another writer is waited for, in ms.
 const PATIENCE_MS: u64 = 5_000;
+/// A larger number was never given out.
+const NUMBER_MOST: u64 = 1 << 53;
 
 /// What is watched.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -315,8 +317,11 @@ fn read(path: &Path) -> io::Result<Result<Table, String>> {
     let why = match serde_json::from_slice::<Table>(&bytes) {
         Ok(mut table) if table.version <= VERSION => {
             let last = table.watches.iter().map(|watch| watch.number).max().unwrap_or(0);
-            table.next = table.next.max(last + 1);
-            return Ok(Ok(table));
+            table.next = table.next.max(last.saturating_add(1));
+            if table.next <= NUMBER_MOST {
+                return Ok(Ok(table));
+            }
+            format!("the number {} was never given out", table.next)
         }
         Ok(table) => return Err(too_new(path, table.version, VERSION)),
         Err(error) => error.to_string(),

@@ -40,8 +40,8 @@ impl Window {
             *self = Self { began_ms: now_ms, ..Self::default() };
         }
         if self.spoken >= most {
-            self.held += 1;
-            self.held_lines += lines;
+            self.held = self.held.saturating_add(1);
+            self.held_lines = self.held_lines.saturating_add(lines);
             return Say::Later;
         }
         self.spoken += 1;

@@ -46,7 +46,7 @@ fn say(watch: &Watch, progress: &mut Progress, text: String, lines: u64, now_ms:
 }
 
 fn push(watch: &Watch, progress: &mut Progress, text: String, lines: u64, now_ms: i64, held: bool) {
-    progress.told += 1;
+    progress.told = progress.told.saturating_add(1);
     progress.last_ms = Some(now_ms);
     // The number alone would not do: a place that was lost begins to count anew.
     let what = digest(&[text.as_bytes(), &now_ms.to_le_bytes()]);

@@ -13,6 +13,8 @@ use crate::base::id::{SessionId, digest};
 pub(super) const VERSION: u64 = 1;
 /// So many ids of events that are done with are remembered when the log is written anew.
 const REMEMBERED: usize = 2_000;
+/// A larger number was never given out: the line is damaged.
+const NUMBER_MOST: u64 = 1 << 53;
 /// Text of one event, in bytes; what is longer is cut, and says so.
 const TEXT_MOST: usize = 64 << 10;
 
@@ -123,6 +125,14 @@ impl Record {
     }
 }
 
+/// Whether every number that counts on is one that was given out.
+fn is_sane(record: &Record) -> bool {
+    match record {
+        Record::Head { next: number, .. } | Record::Event(Event { number, .. }) => *number <= NUMBER_MOST,
+        Record::Ack { .. } | Record::Out { .. } | Record::To { .. } => true,
+    }
+}
+
 /// A record as its line.
 pub(super) fn line(record: &Record) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(record)?;
@@ -198,8 +208,8 @@ impl Log {
         self.read_to += whole as u64;
         for line in bytes[..whole].split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             match serde_json::from_slice(line) {
-                Ok(record) => self.apply(record),
-                Err(_) => self.damaged.push(line.to_vec()),
+                Ok(record) if is_sane(&record) => self.apply(record),
+                _ => self.damaged.push(line.to_vec()),
             }
         }
     }

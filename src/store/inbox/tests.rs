@@ -254,3 +254,22 @@ fn a_full_inbox_takes_no_event_but_every_acknowledgement() {
     assert_eq!(inbox.acknowledge(&numbers).unwrap(), numbers);
     assert_eq!(inbox.append(&new("later", "y")).unwrap(), count + 1);
 }
+
+#[test]
+fn a_number_that_nobody_gave_out_is_damage() {
+    for line in [
+        r#"{"t":"head","v":1,"next":18446744073709551615,"seen":[]}"#,
+        r#"{"t":"event","n":18446744073709551615,"sign":"aaaa","id":"f","at":0,"from":"f","text":"forged"}"#,
+    ] {
+        let (_root, store) = store();
+        let mut inbox = store.inbox(&id("s"));
+        inbox.append(&new("a", "one")).unwrap();
+        atomic::append_private(&inbox.path(), format!("{line}\n").as_bytes()).unwrap();
+        // 2 is what says that there was something.
+        let numbers = [inbox.append(&new("b", "two")).unwrap(), inbox.append(&new("c", "three")).unwrap()];
+        assert_eq!(numbers, [3, 4], "{line}");
+        let all = texts(&mut inbox);
+        assert_eq!((all.len(), &*all[2].1, &*all[3].1), (4, "two", "three"), "{line}");
+        assert!(fs_err::read_to_string(inbox.dir.join("damaged")).unwrap().contains(line));
+    }
+}

@@ -151,7 +151,9 @@ impl Store {
     /// The highest number that files are kept of.
     pub(super) fn last_number(&self) -> u64 {
         let Ok(entries) = std::fs::read_dir(self.dir().join(DIR)) else { return 0 };
-        let number = |name: &str| name.split_once('.')?.0.parse().ok();
+        let number = |name: &str| -> Option<u64> {
+            name.split_once('.')?.0.parse().ok().filter(|number| *number < super::NUMBER_MOST)
+        };
         entries.flatten().filter_map(|entry| number(entry.file_name().to_str()?)).max().unwrap_or(0)
     }
 }

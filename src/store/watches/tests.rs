@@ -87,6 +87,23 @@ fn a_list_that_cannot_be_read_is_set_aside_and_its_numbers_stay_taken() {
     assert!(store.change_watches(|_| ()).is_err());
 }
 
+#[test]
+fn a_number_that_nobody_gave_out_is_damage() {
+    for forged in [u64::MAX, 1 << 60] {
+        let root = tempfile::tempdir().unwrap();
+        let store = store(root.path());
+        assert_eq!(add(&store), 1);
+        let text = fs_err::read_to_string(store.watch_table()).unwrap();
+        let text = text.replace("\"number\":1", &format!("\"number\":{forged}"));
+        fs_err::write(store.watch_table(), text).unwrap();
+        store.save_progress(1, &Progress::default()).unwrap();
+        store.save_progress(forged, &Progress::default()).unwrap();
+        let loaded = store.watches().unwrap();
+        assert!(loaded.warning.unwrap().contains("never given out") && loaded.watches.is_empty());
+        assert_eq!((add(&store), add(&store)), (2, 3), "numbers go on");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn nobody_else_can_read_what_is_watched() {

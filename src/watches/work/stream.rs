@@ -63,7 +63,7 @@ impl Stream {
             if now_ms < self.next_ms && self.next_ms - now_ms <= BACK_OFF_MOST_MS {
                 return Found::nothing(self.next_ms);
             }
-            (self.place.began_ms, self.place.runs) = (now_ms, self.place.runs + 1);
+            (self.place.began_ms, self.place.runs) = (now_ms, self.place.runs.saturating_add(1));
             match self.program.start(true) {
                 Ok(running) => self.running = Some(running),
                 Err(error) => {
