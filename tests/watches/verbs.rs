@@ -32,6 +32,11 @@ fn what_cannot_be_watched_is_refused_with_the_way_to_do_it() {
     refused(&sandbox, &["--process", "4194305"], "no process");
     refused(&sandbox, &["--after", "1h", "x", "--match", "y"], "have none");
     refused(&sandbox, &["--after", "soon"], "a whole number");
+    for span in ["3654d", "106751991167d", "9223372036854775807s"] {
+        refused(&sandbox, &["--after", span], "ten years");
+        refused(&sandbox, &["--command", "cat x", "--every", span], "ten years");
+        refused(&sandbox, &["--sessions", "--for", span], "ten years");
+    }
     refused(&sandbox, &[], "required");
     refused(&sandbox, &["--file", "a", "--process", "1"], "cannot be used with");
     refused(&sandbox, &["--file", "a.log", "--session", "../x"], "no session id");

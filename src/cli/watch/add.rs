@@ -107,6 +107,8 @@ const EVERY_LEAST_MS: i64 = 5_000;
 const EVERY_MS: i64 = 60_000;
 const TIMEOUT_MS: i64 = 60_000;
 const TIMEOUT_MOST_MS: i64 = 3_600_000;
+/// The longest span that is taken, ten years, ms.
+const SPAN_MOST_MS: i64 = 3_653 * 24 * 3_600_000;
 /// So many at once.
 const ACTIVE_MOST: usize = 100;
 /// A watch that ended so long ago is forgotten, ms.
@@ -115,10 +117,12 @@ const ENDED_MS: i64 = 30 * 24 * 3_600_000;
 const NAME_CELLS: usize = 40;
 const TEXT_MOST: usize = 4_000;
 
-/// A span that is longer than nothing.
+/// A span that is longer than nothing, and that a clock can add to itself.
 pub fn a_span(text: &str) -> Result<i64, String> {
-    let span = span::parse(text).filter(|span| *span > 0);
-    span.ok_or_else(|| "a whole number above 0 with s, m, h, d or w behind it, as 90s".to_owned())
+    let span = span::parse(text).filter(|span| (1..=SPAN_MOST_MS).contains(span));
+    span.ok_or_else(|| {
+        "a whole number above 0 with s, m, h, d or w behind it, as 90s; ten years at most".to_owned()
+    })
 }
 
 /// Runs the verb.

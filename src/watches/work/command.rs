@@ -7,6 +7,9 @@ use crate::host::process::{Ran, Running};
 use crate::store::watches::{Place, RunPlace};
 use crate::watches::filter::{Filter, beginning};
 
+/// From one start to the next, at the least and at the most, ms, whatever the list of watches says.
+const EVERY_LEAST_MS: i64 = 1_000;
+const EVERY_MOST_MS: i64 = 3_653 * 24 * 3_600_000;
 /// From one look to the next while it runs, ms.
 const POLL_MS: i64 = 250;
 /// Of an output so much is told, in bytes.
@@ -30,6 +33,7 @@ impl Runs {
             Some(Place::Runs(place)) => place.clone(),
             _ => RunPlace::default(),
         };
+        let every_ms = every_ms.clamp(EVERY_LEAST_MS, EVERY_MOST_MS);
         // One that is taken up again keeps to its pace.
         let next_ms = place.began_ms.saturating_add(every_ms);
         Self { program, every_ms, timeout_ms, running: None, place, next_ms }
@@ -68,11 +72,11 @@ impl Runs {
             return answer;
         }
         // A clock that was set back does not hold it up.
-        if now_ms < self.next_ms && self.next_ms - now_ms <= self.every_ms {
+        if now_ms < self.next_ms && self.next_ms.saturating_sub(now_ms) <= self.every_ms {
             return Found::nothing(self.next_ms);
         }
-        (self.place.began_ms, self.place.runs) = (now_ms, self.place.runs + 1);
-        self.next_ms = now_ms + self.every_ms;
+        (self.place.began_ms, self.place.runs) = (now_ms, self.place.runs.saturating_add(1));
+        self.next_ms = now_ms.saturating_add(self.every_ms);
         match self.program.start(false) {
             Ok(running) => {
                 self.running = Some(running);
@@ -138,6 +142,20 @@ mod tests {
     fn filter(matching: Option<&str>, until: Option<&str>) -> Filter {
         let own = |text: Option<&str>| text.map(str::to_owned);
         Filter::of(&Watch { matching: own(matching), until: own(until), ..watch(Subject::Sessions) }).unwrap()
+    }
+
+    #[test]
+    fn no_pace_is_without_a_rest() {
+        let watch = Watch { directory: "/".into(), ..watch(Subject::Sessions) };
+        for every_ms in [i64::MIN, -1, 0, 1, i64::MAX] {
+            let program = || Program::of(&["true".to_owned()], &watch, &[]);
+            let mut runs = Runs::start(program(), every_ms, 10_000, None);
+            let now_ms = 1_800_000_000_000;
+            assert!(runs.look(&filter(None, None), false, now_ms).fails.is_none() && runs.running.is_some());
+            assert!(runs.next_ms >= now_ms + EVERY_LEAST_MS, "{every_ms}");
+            let place = Place::Runs(RunPlace { began_ms: i64::MAX, ..RunPlace::default() });
+            Runs::start(program(), every_ms, 10_000, Some(&place)).look(&filter(None, None), false, now_ms);
+        }
     }
 
     #[test]
