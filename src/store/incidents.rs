@@ -181,7 +181,9 @@ impl Store {
         let bytes = match files::read_small(&path, MOST) {
             Ok(bytes) => bytes,
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Incidents::default()),
-            Err(e) if e.kind() == io::ErrorKind::InvalidData => Vec::new(),
+            Err(e) if matches!(e.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput) => {
+                Vec::new()
+            }
             Err(e) => return Err(e),
         };
         let version = serde_json::from_slice::<Head>(&bytes).map_or(0, |head| head.v);
@@ -266,6 +268,9 @@ mod tests {
             let aside = store.dir().join(format!("incidents.json.unreadable-{}", n + 1));
             assert_eq!(fs_err::read_to_string(aside).unwrap(), *bad);
         }
+        fs_err::create_dir(&path).unwrap();
+        assert_eq!(all(&store), []);
+        assert!(store.dir().join("incidents.json.unreadable-6").is_dir(), "what is no file too");
         fs_err::write(&path, "{\"v\":2,\"incidents\":7}").unwrap();
         assert!(
             store
