@@ -201,6 +201,29 @@ fn another_takes_the_lead_when_the_leader_is_gone() {
     assert!(!stamp(&sandbox, &clients[0], |_| true).runs());
 }
 
+/// A client that is suspended may take its watcher with it, and a file system that hangs holds one up for ever.
+#[cfg(feature = "testing")]
+#[test]
+fn another_takes_the_lead_when_the_leader_is_stopped_and_it_gives_way_when_it_wakes() {
+    let sandbox = Sandbox::new().env("LONGHAUL_TEST_HASTE", "100");
+    let clients = [Client::start(), Client::start()];
+    let first = Watcher::start(&sandbox, &clients[0]);
+    stamp(&sandbox, &clients[0], |stamp| stamp.leader);
+    let second = Watcher::start(&sandbox, &clients[1]);
+    stamp(&sandbox, &clients[1], |_| true);
+    first.signal(Signal::STOP);
+    stamp(&sandbox, &clients[1], |stamp| stamp.leader);
+    first.signal(Signal::CONT);
+    stamp(&sandbox, &clients[0], |stamp| !stamp.leader);
+    assert!(store(&sandbox).lead().unwrap().is_none(), "one leads");
+    second.signal(Signal::KILL);
+    stamp(&sandbox, &clients[0], |stamp| stamp.leader);
+    // Whoever takes the file away takes the lead from nobody for long.
+    fs_err::remove_file(sandbox.state().join("leader")).unwrap();
+    until("a new file", || sandbox.state().join("leader").exists().then_some(()));
+    assert!(store(&sandbox).lead().unwrap().is_none(), "it is held");
+}
+
 #[test]
 fn a_background_session_is_left_at_once_unless_the_person_wants_it() {
     let (sandbox, client) = (Sandbox::new().env("CLAUDE_JOB_DIR", "/job"), Client::start());

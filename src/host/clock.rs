@@ -8,6 +8,11 @@ pub fn now_ms() -> i64 {
     epoch_ms(SystemTime::now())
 }
 
+/// The wall clock as files have it.
+pub fn system_time() -> SystemTime {
+    SystemTime::now()
+}
+
 /// Milliseconds on a clock that nobody sets and that stands still while the machine sleeps (Linux). Comparable
 /// between processes of one boot.
 #[cfg(unix)]

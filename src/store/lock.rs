@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::atomic;
 use super::keys::is_same;
-use crate::host::clock::{Deadline, sleep_ms};
+use crate::host::clock::{Deadline, sleep_ms, system_time};
 
 /// How long a lock is waited for, in ms.
 const PATIENCE_MS: u64 = 200;
@@ -14,6 +14,19 @@ const PATIENCE_MS: u64 = 200;
 /// A held lock; let go when dropped.
 #[derive(Debug)]
 pub struct Held(File);
+
+impl Held {
+    /// Whether its file still has this name, so that whoever comes finds it held.
+    pub fn has_name(&self, path: &Path) -> bool {
+        let held = self.0.metadata();
+        held.is_ok_and(|held| std::fs::symlink_metadata(path).is_ok_and(|now| is_same(&now, &held)))
+    }
+
+    /// Shows by its file's time that whoever holds it is at work.
+    pub fn show(&self) -> io::Result<()> {
+        self.0.set_modified(system_time())
+    }
+}
 
 impl Drop for Held {
     fn drop(&mut self) {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::lock::{Held, try_hold};
+use super::lock::{Held, hold_while_there};
 use super::{Store, atomic};
 use crate::host::files;
 use crate::host::process::{self, Process};
@@ -103,12 +103,32 @@ impl Store {
         }
     }
 
+    fn leader_path(&self) -> PathBuf {
+        self.dir().join("leader")
+    }
+
     /// Takes the lock of the one watcher that works for all, where nobody holds it.
     pub fn lead(&self) -> io::Result<Option<Held>> {
         atomic::make_private(self.dir())?;
-        let path = self.dir().join("leader");
-        let file = atomic::private().write(true).create(true).truncate(false).open(path)?.into_parts().0;
-        Ok(try_hold(file)?.ok())
+        hold_while_there(&self.leader_path(), 0)
+    }
+
+    /// Whether that lock, held, is still the one that everybody asks for: another may have taken over.
+    pub fn leads(&self, lead: &Held) -> bool {
+        lead.has_name(&self.leader_path())
+    }
+
+    /// A number that changes with every sign of life of the leader.
+    pub fn leader_version(&self) -> u64 {
+        files::version(&self.leader_path())
+    }
+
+    /// Takes its place from a leader that has shown no life since this version: it is stopped, or hangs. When it
+    /// wakes it finds another one.
+    pub fn depose(&self, version: u64) {
+        if self.leader_version() == version {
+            let _ = std::fs::remove_file(self.leader_path());
+        }
     }
 
     /// Takes away stamps of clients that are gone; of those in another container nobody here knows whether they are. At
@@ -194,5 +214,21 @@ mod tests {
         assert!(store.lead().unwrap().is_none());
         drop(first);
         assert!(store.lead().unwrap().is_some());
+    }
+
+    #[test]
+    fn a_leader_that_shows_no_life_is_deposed_and_knows_it() {
+        let (_root, store) = store();
+        let first = store.lead().unwrap().unwrap();
+        let version = store.leader_version();
+        first.show().unwrap();
+        store.depose(version);
+        assert!(store.leads(&first) && store.lead().unwrap().is_none(), "it has shown life");
+        store.depose(store.leader_version());
+        assert!(!store.leads(&first));
+        let second = store.lead().unwrap().unwrap();
+        assert!(store.leads(&second) && !store.leads(&first) && store.lead().unwrap().is_none());
+        drop(first);
+        assert!(store.lead().unwrap().is_none());
     }
 }

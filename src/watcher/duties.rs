@@ -20,6 +20,9 @@ use super::pace::{Clocks, Pace};
 
 /// How often the leader's place is looked at, and the shortest period of a duty, in ms.
 pub(super) const EVERY_MS: u64 = 2_000;
+/// A leader shows that it is alive every so many rounds; one that did not in so many is stopped, or hangs.
+const SHOWS: u32 = 30;
+const SILENT: u32 = 90;
 /// Entries of a directory that are looked at in one go.
 const PRUNE: usize = 1_000;
 
@@ -83,6 +86,42 @@ pub struct Shared {
     pub leads: bool,
 }
 
+/// The leader's place, as one watcher sees it. Rounds are counted, not time: who was stopped or slept itself has seen
+/// no silence.
+#[derive(Debug, Default)]
+struct Place {
+    lead: Option<Held>,
+    rounds: u32,
+    version: u64,
+}
+
+impl Place {
+    /// Looks at it, and takes it where it is free. Whether this watcher leads.
+    fn look(&mut self, store: &Store) -> bool {
+        self.rounds = self.rounds.saturating_add(1);
+        if self.lead.as_ref().is_some_and(|lead| !store.leads(lead)) {
+            self.lead = None;
+        }
+        if let Some(lead) = &self.lead {
+            if self.rounds >= SHOWS {
+                self.rounds = 0;
+                let _ = lead.show();
+            }
+            return true;
+        }
+        self.lead = store.lead().ok().flatten();
+        let version = store.leader_version();
+        if self.lead.is_some() || version != self.version {
+            (self.version, self.rounds) = (version, 0);
+        } else if self.rounds >= SILENT {
+            store.depose(version);
+            self.lead = store.lead().ok().flatten();
+            self.rounds = 0;
+        }
+        self.lead.is_some()
+    }
+}
+
 /// Does the duties of a group until it is asked to rest.
 pub struct Duties {
     /// This machine.
@@ -106,18 +145,18 @@ impl Duties {
         let mut clocks = Clocks::default();
         let mut last: BTreeMap<&str, u64> = BTreeMap::new();
         let mut failed: BTreeMap<&str, String> = BTreeMap::new();
-        let mut lead: Option<Held> = None;
+        let mut place = Place::default();
         let may_lead = self.list.iter().any(|duty| duty.whose == Whose::Leader);
         loop {
-            if may_lead && lead.is_none() {
-                lead = self.store.lead().ok().flatten();
-                self.shared.lock().unwrap_or_else(PoisonError::into_inner).leads = lead.is_some();
+            let leads = may_lead && place.look(&self.store);
+            if may_lead {
+                self.shared.lock().unwrap_or_else(PoisonError::into_inner).leads = leads;
             }
             let ms = self.pace.passed(watch);
             let grace = clocks.tick(ms, self.pace.wall(self.host.now_ms()));
             for duty in &mut self.list {
                 let is_due = last.get(duty.name).is_none_or(|last| ms.saturating_sub(*last) >= duty.every_ms);
-                if !is_due || (duty.whose == Whose::Leader && lead.is_none()) || rest.asked() {
+                if !is_due || (duty.whose == Whose::Leader && !leads) || rest.asked() {
                     continue;
                 }
                 last.insert(duty.name, ms);
@@ -187,7 +226,7 @@ mod tests {
             store: store.clone(),
             client: None,
             shared: Arc::clone(&shared),
-            pace: Pace::times(1_000),
+            pace: Pace::times(100),
             list: vec![fails, panics, own, rare, all],
         };
         let worker = Worker::start(move |rest| duties.run(rest));
