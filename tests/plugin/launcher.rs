@@ -23,8 +23,19 @@ pub struct Sandbox {
 /// One sandbox for each shell that is here: what `sh` is differs by machine.
 pub fn sandboxes() -> Vec<Sandbox> {
     let shells = ["/bin/sh", "/bin/dash", "/bin/bash", "/bin/ksh", "/bin/zsh"].map(PathBuf::from);
-    shells.into_iter().filter(|shell| shell.exists()).map(Sandbox::new).collect()
+    let mut all: Vec<_> = shells.into_iter().filter(|shell| shell.exists()).map(Sandbox::new).collect();
+    all.extend(Sandbox::busybox());
+    all
 }
+
+/// The same without busybox, whose shell takes its own `uname` before any on PATH.
+fn machines() -> Vec<Sandbox> {
+    sandboxes().into_iter().filter(|sandbox| !sandbox.shell.ends_with(BUSYBOX)).collect()
+}
+
+const BUSYBOX: &str = "busybox/sh";
+/// What the launcher calls this machine: busybox cannot be told that it is another one.
+const HERE: &str = if cfg!(target_arch = "aarch64") { "linux-aarch64" } else { "linux-x86_64" };
 
 impl Sandbox {
     fn new(shell: PathBuf) -> Self {
@@ -35,6 +46,18 @@ impl Sandbox {
             fs::create_dir_all(sandbox.path(dir)).unwrap();
         }
         sandbox
+    }
+
+    /// Its shell is a link in the sandbox: busybox is what it is called by.
+    fn busybox() -> Option<Self> {
+        let program =
+            ["/bin/busybox", "/usr/bin/busybox"].map(PathBuf::from).into_iter().find(|p| p.exists())?;
+        let mut sandbox = Self::new(program);
+        let link = sandbox.path(BUSYBOX);
+        fs::create_dir_all(link.parent().unwrap()).unwrap();
+        symlink(&sandbox.shell, &link).unwrap();
+        sandbox.shell = link;
+        Some(sandbox)
     }
 
     pub fn path(&self, path: &str) -> PathBuf {
@@ -67,6 +90,21 @@ impl Sandbox {
 
     fn bundled(&self, platform: &str, program: &str, mode: u32) -> PathBuf {
         self.program(&format!("it's a \"plugin\" $x/programs/{platform}/{program}"), "bundled", mode)
+    }
+
+    /// The checksums that a release carries: of the content as it was when it was made.
+    fn sums(&self, lines: &[(&str, &[u8])]) {
+        use std::fmt::Write as _;
+        let mut text = String::new();
+        for (name, content) in lines {
+            let mut child =
+                Command::new("sha256sum").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+            child.stdin.take().unwrap().write_all(content).unwrap();
+            let said = child.wait_with_output().unwrap().stdout;
+            let sum = String::from_utf8(said).unwrap();
+            writeln!(text, "{}  {name}", sum.split_whitespace().next().unwrap()).unwrap();
+        }
+        self.write("it's a \"plugin\" $x/programs/SHA256SUMS", text.as_bytes(), 0o644);
     }
 
     /// A `uname` that says this, before all others.
@@ -214,8 +252,7 @@ fn whoever_works_in_the_home_directory_keeps_the_program() {
 fn a_program_that_is_a_link_or_cannot_run_is_passed_over() {
     for sandbox in sandboxes() {
         let program = sandbox.installed("home of me/.claude", "longhaul-hook");
-        sandbox.bundled("linux-x86_64", "longhaul-hook", 0o755);
-        sandbox.uname("Linux x86_64");
+        sandbox.bundled(HERE, "longhaul-hook", 0o755);
         fs::set_permissions(&program, fs::Permissions::from_mode(0o600)).unwrap();
         sandbox.run(&["longhaul-hook"]).is("bundled");
         fs::rename(&program, program.with_extension("real")).unwrap();
@@ -242,7 +279,7 @@ fn the_bundled_program_is_the_one_for_this_machine() {
         ("Darwin x86_64", "macos-x86_64"),
         ("MINGW64_NT-10.0-22631 x86_64", "windows-x86_64"),
     ];
-    for sandbox in sandboxes() {
+    for sandbox in machines() {
         for (says, platform) in platforms {
             sandbox.uname(says);
             sandbox.run(&["longhaul-hook"]).is_quiet();
@@ -264,10 +301,9 @@ fn the_bundled_program_is_the_one_for_this_machine() {
 #[test]
 fn a_program_without_its_execute_bit_is_copied_once() {
     for sandbox in sandboxes() {
-        sandbox.uname("Linux x86_64");
-        let bundled = sandbox.bundled("linux-x86_64", "longhaul-hook", 0o644);
+        let bundled = sandbox.bundled(HERE, "longhaul-hook", 0o644);
         sandbox.run(&["longhaul-hook"]).is("bundled");
-        let dir = sandbox.path(&format!("data dir/bin/{VERSION}/linux-x86_64"));
+        let dir = sandbox.path(&format!("data dir/bin/{VERSION}/{HERE}"));
         let copy = dir.join("longhaul-hook");
         assert_eq!(fs::metadata(&copy).unwrap().permissions().mode() & 0o777, 0o700);
         assert_eq!(fs::metadata(&dir).unwrap().permissions().mode() & 0o777, 0o700);
@@ -277,11 +313,54 @@ fn a_program_without_its_execute_bit_is_copied_once() {
     }
 }
 
+/// Each program, whole and otherwise, with the execute bit and without.
+#[test]
+fn a_program_that_did_not_arrive_whole_is_not_run() {
+    for mode in [0o755, 0o644] {
+        for sandbox in sandboxes() {
+            let whole = fs::read(sandbox.bundled(HERE, "longhaul-hook", mode)).unwrap();
+            let name = format!("{HERE}/longhaul-hook");
+            let short = &whole[..whole.len() - 1];
+            for sums in [&[(&*name, short)][..], &[("other/longhaul-hook", &*whole)], &[]] {
+                sandbox.sums(sums);
+                sandbox.run(&["longhaul-hook"]).is_quiet();
+                let told = sandbox.run(&["--say", "longhaul-hook"]);
+                assert!(told.out.contains("did not get its program whole"), "{told:?}");
+                assert_eq!(sandbox.run(&["longhaul"]).code, Some(1));
+                assert_eq!(
+                    fs::read_dir(sandbox.path("data dir")).unwrap().count(),
+                    0,
+                    "nothing is kept of it"
+                );
+            }
+            // An update brought it whole: no word of before stands in the way.
+            sandbox.sums(&[("other/longhaul", b"x"), (&*name, &*whole)]);
+            sandbox.run(&["longhaul-hook"]).is("bundled");
+            // Looked at once: what is kept holds, as it must where each event counts.
+            sandbox.sums(&[(&*name, short)]);
+            sandbox.run(&["longhaul-hook"]).is("bundled");
+            // Where nothing can be kept it is looked at each time.
+            sandbox.run_with(&["longhaul-hook"], |c| c.env_remove("CLAUDE_PLUGIN_DATA")).is_quiet();
+        }
+    }
+}
+
+// thedotmack/claude-mem#1547: nothing that another machine's program does reaches the session.
+#[test]
+fn a_bundled_program_of_another_machine_ends_a_hook_well() {
+    for sandbox in sandboxes() {
+        for mode in [0o755, 0o644] {
+            sandbox.write(&format!("it's a \"plugin\" $x/programs/{HERE}/longhaul-hook"), FOREIGN, mode);
+            sandbox.sums(&[(&format!("{HERE}/longhaul-hook"), FOREIGN)]);
+            sandbox.run(&["longhaul-hook"]).is_quiet();
+        }
+    }
+}
+
 #[test]
 fn a_data_directory_that_cannot_be_used_is_no_harm() {
     for sandbox in sandboxes() {
-        sandbox.uname("Linux x86_64");
-        sandbox.bundled("linux-x86_64", "longhaul-hook", 0o644);
+        sandbox.bundled(HERE, "longhaul-hook", 0o644);
         let taken = sandbox.write("a file", b"", 0o644);
         let inside = sandbox.path("the project/data");
         let around = sandbox.path("data dir/none/../../the project");
@@ -324,10 +403,9 @@ fn text_in_place_of_a_bundled_program_is_not_run() {
     let texts =
         ["<!DOCTYPE html>\n<html>(x", "version https://git-lfs.github.com/spec/v1\noid x\n", "exit 2\n", ""];
     for sandbox in sandboxes() {
-        sandbox.uname("Linux x86_64");
         for (text, mode) in texts.into_iter().flat_map(|text| [(text, 0o755), (text, 0o644)]) {
             for name in ["longhaul-hook", "longhaul-statusline"] {
-                let path = format!("it's a \"plugin\" $x/programs/linux-x86_64/{name}");
+                let path = format!("it's a \"plugin\" $x/programs/{HERE}/{name}");
                 sandbox.write(&path, text.as_bytes(), mode);
                 sandbox.run(&[name]).is_quiet();
             }
@@ -338,7 +416,6 @@ fn text_in_place_of_a_bundled_program_is_not_run() {
 #[test]
 fn no_program_is_told_at_a_sessions_start_and_only_then() {
     for sandbox in sandboxes() {
-        sandbox.uname("Linux riscv64");
         let said = sandbox.run(&["--say", "longhaul-hook"]);
         let told: serde_json::Value = serde_json::from_str(&said.out).unwrap();
         let keys: Vec<_> = told.as_object().unwrap().keys().map(String::as_str).collect();
@@ -359,7 +436,7 @@ fn a_person_is_told_on_the_screen() {
     for sandbox in sandboxes() {
         let said = sandbox.run(&["longhaul", "setup"]);
         assert_eq!((said.code, &*said.err), (Some(1), ""), "{said:?}");
-        assert!(said.out.starts_with("longhaul: no program for this machine"), "{said:?}");
+        assert!(said.out.starts_with("longhaul: this plugin has no program for this machine"), "{said:?}");
     }
 }
 
