@@ -11,6 +11,10 @@ const STAMP_EVERY_MS = 5000
 const AFTER_COMPACTION_MS = [400, 2500]
 const AFTER_TURN_MS = 1500
 const FLEET_EVERY_MS = 5000
+// Somebody took away the directory that this session was started with: the version beside it goes on. The client
+// keeps it while a session uses it, and runs no hook without it (2.1.332).
+const OTHER_VERSION =
+  'for l in "${1%/longhaul/*}"/longhaul/*/hooks/launcher; do [ -r "$l" ] && exec sh "$l" longhaul-statusline; done'
 
 let answer: Answer | undefined
 let columns: number | undefined
@@ -48,11 +52,9 @@ async function ask($: EngineInterface, event: Event): Promise<Answer | undefined
   const known = await payload($, event, session)
   const nothingNew = known.longhaul.figures === null && (event === 'step' || event === 'measure')
   if (nothingNew || (await $.session.id()) !== session) return answer
-  const ran = await $.process.run(['sh', `${$.plugin.root}/hooks/launcher`, 'longhaul-statusline'], {
-    stdin: JSON.stringify(known),
-    env: await environment($),
-    timeoutMs: PROGRAM_MS,
-  })
+  const how = { stdin: JSON.stringify(known), env: await environment($), timeoutMs: PROGRAM_MS }
+  let ran = await $.process.run(['sh', `${$.plugin.root}/hooks/launcher`, 'longhaul-statusline'], how)
+  if (ran.exitCode !== 0) ran = await $.process.run(['sh', '-c', OTHER_VERSION, 'sh', $.plugin.root], how)
   return ran.exitCode === 0 ? read(ran.stdout, session) : undefined
 }
 

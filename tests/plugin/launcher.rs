@@ -440,21 +440,38 @@ fn a_person_is_told_on_the_screen() {
     }
 }
 
+/// One event's hook as the client runs it: in a shell, with the plugin's directory in the environment.
+fn hook(sandbox: &Sandbox, event: &str, root: &str) -> Said {
+    let all: serde_json::Value = serde_json::from_str(&file("hooks/hooks.json")).unwrap();
+    let line = all["hooks"][event][0]["hooks"][0]["command"].as_str().unwrap();
+    let mut command = Command::new(&sandbox.shell);
+    command.args(["-c", line]).env("CLAUDE_PLUGIN_ROOT", sandbox.path(root));
+    command.env("HOME", sandbox.path("home of me")).stdin(Stdio::null());
+    Said::from(&command.output().unwrap(), &sandbox.shell)
+}
+
 // CC#64074: an update prunes the directory that a running session's hooks point into.
 #[test]
 fn a_hook_whose_plugin_is_gone_ends_well() {
-    let all: serde_json::Value = serde_json::from_str(&file("hooks/hooks.json")).unwrap();
-    let hook = all["hooks"]["UserPromptSubmit"][0]["hooks"][0]["command"].as_str().unwrap();
     for sandbox in sandboxes() {
         sandbox.installed("home of me/.claude", "longhaul-hook");
-        let run = |root: &str| {
-            let mut command = Command::new(&sandbox.shell);
-            command.args(["-c", hook]).env("CLAUDE_PLUGIN_ROOT", sandbox.path(root));
-            command.env("HOME", sandbox.path("home of me")).stdin(Stdio::null());
-            Said::from(&command.output().unwrap(), &sandbox.shell)
-        };
-        run("it's a \"plugin\" $x").is("installed");
-        run("pruned").is_quiet();
+        assert!(hook(&sandbox, "UserPromptSubmit", "it's a \"plugin\" $x").out.starts_with("installed"));
+        hook(&sandbox, "UserPromptSubmit", "pruned").is_quiet();
+    }
+}
+
+#[test]
+fn a_program_that_dies_ends_a_hook_well() {
+    for sandbox in sandboxes() {
+        let path = format!("home of me/.claude/longhaul/bin/{VERSION}/longhaul-hook");
+        // Exits of its own are no verdict either: 2 would block the prompt.
+        for text in ["#!/bin/sh\nkill -SEGV $$\n", "#!/bin/sh\nexit 2\n"] {
+            sandbox.write(&path, text.as_bytes(), 0o700);
+            for event in ["SessionStart", "UserPromptSubmit", "PreToolUse", "Stop", "PreCompact"] {
+                let said = hook(&sandbox, event, "it's a \"plugin\" $x");
+                assert_eq!((said.code, &*said.out), (Some(0), ""), "{event}: {said:?}");
+            }
+        }
     }
 }
 

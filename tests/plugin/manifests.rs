@@ -58,6 +58,8 @@ fn a_hook_is_one_string_for_the_shell() {
         let command = hook["command"].as_str().unwrap_or_else(|| panic!("{event}: not a string"));
         assert!(hook.get("args").is_none(), "{event}: the exec form needs a newer client");
         assert!(command.contains(r#"sh "${CLAUDE_PLUGIN_ROOT}/hooks/launcher""#), "{event}: {command}");
+        // What a program dies of stays there: no signal and no exit code reaches the client.
+        assert!(command.ends_with("; exit 0") || command.ends_with(" || :"), "{event}: {command}");
         assert!(command.contains(" longhaul-hook"), "{event}: {command}");
     }
 }
