@@ -4,6 +4,9 @@
 
 mod automatic;
 mod chains;
+#[cfg(unix)]
+#[path = "support/checkout.rs"]
+mod checkout;
 mod commands;
 mod damage;
 #[cfg(unix)]
@@ -21,6 +24,8 @@ mod liveness;
 mod notices;
 mod plugin;
 mod readme;
+#[cfg(target_os = "linux")] // It needs GNU tar.
+mod release;
 mod reports;
 #[path = "support/saga.rs"]
 mod saga;

@@ -13,6 +13,8 @@
 mod api;
 mod bench;
 mod branches;
+#[path = "../support/checkout.rs"]
+mod checkout;
 mod client;
 mod climb;
 mod combos;

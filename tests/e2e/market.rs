@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::api::Kind;
 use crate::bench::{Bench, LONG, wait};
+use crate::checkout;
 use crate::live::{open, session, session_id, used};
 use crate::longhaul::{PROGRAMS, longhaul};
 use crate::terminal::Terminal;
@@ -40,13 +41,9 @@ impl<'b> Publisher<'b> {
         std::fs::create_dir_all(bench.path("host/someone")).unwrap();
         std::fs::create_dir_all(&new.programs).unwrap();
         for (name, built) in PROGRAMS {
-            // What debuggers look up is most of a program that was built for tests, and takes git long to pack.
-            let stripped = Command::new("strip").arg("-o").arg(new.programs.join(name)).arg(built).status();
-            if !stripped.is_ok_and(|status| status.success()) {
-                std::fs::copy(built, new.programs.join(name)).unwrap();
-            }
+            checkout::put_program(built, &new.programs.join(name));
         }
-        copy_checkout(&new.sources);
+        checkout::copy(&new.sources);
         let bare = bench.path("host/someone/longhaul.git");
         new.git(&["init", "--quiet", "--bare", "--initial-branch=main", bare.to_str().unwrap()]);
         new.git(&["init", "--quiet", "--initial-branch=main", "."]);
@@ -77,7 +74,7 @@ impl<'b> Publisher<'b> {
     }
 
     fn release(&self, version: &str) {
-        let pair = format!("{}={}", platform(), self.programs.display());
+        let pair = format!("{}={}", checkout::platform(), self.programs.display());
         let out = self.bench.path(&format!("out-{version}"));
         self.run("sh", &[".ci/release", "--publish", "origin", out.to_str().unwrap(), &pair]);
     }
@@ -105,22 +102,6 @@ impl<'b> Publisher<'b> {
         self.push("The next version");
         self.release(NEXT);
     }
-}
-
-/// The launcher's name for this machine.
-fn platform() -> String {
-    let system = if cfg!(target_os = "macos") { "macos" } else { "linux" };
-    format!("{system}-{}", std::env::consts::ARCH)
-}
-
-/// The files of this checkout that belong to it, as they are now.
-fn copy_checkout(to: &Path) {
-    let root = env!("CARGO_MANIFEST_DIR");
-    std::fs::create_dir_all(to).unwrap();
-    let copy = "git ls-files -co --exclude-standard -z | xargs -0 sh -c 'for f; do [ ! -e \"$f\" ] || printf \
-                \"%s\\0\" \"$f\"; done' sh | tar -c --null -T - | tar -x -C \"$1\"";
-    let done = Command::new("sh").args(["-c", copy, "sh", to.to_str().unwrap()]).current_dir(root).status();
-    assert!(done.unwrap().success());
 }
 
 /// `claude plugin …`, as it is typed in a terminal.
