@@ -176,6 +176,18 @@ fn an_archive_holds_the_plugin_and_no_sources() {
     assert!(!unpacked.join("bin").exists(), "hosted plugins must not have one");
     let market: Value = serde_json::from_slice(&fs::read(unpacked.join(MARKET)).unwrap()).unwrap();
     assert_eq!(market["plugins"][0]["source"], "./", "what was unpacked is a marketplace of its own");
+
+    // `longhaul setup` makes the plugin's tree from what was unpacked, as from a checkout: the one that is published.
+    let again = maker.path("again");
+    let pair = format!("{0}={1}/programs/{0}", checkout::platform(), unpacked.display());
+    let script = unpacked.join(".ci/plugin-tree");
+    let made = maker.run("sh", &[script.to_str().unwrap(), again.to_str().unwrap(), &pair]);
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let published = maker.path("out/tree");
+    assert!(!published.join(".ci").exists());
+    let args = ["-r", "-x", ".gitattributes", again.to_str().unwrap(), published.to_str().unwrap()];
+    let differs = maker.run("diff", &args);
+    assert!(differs.status.success(), "{}", String::from_utf8_lossy(&differs.stdout));
 }
 
 #[test]
