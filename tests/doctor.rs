@@ -499,7 +499,8 @@ fn a_gauge_that_nobody_draws_and_a_wall_without_figures_are_found() {
         // CC#62486, CC#46921, CC#3123: the client itself drops keys.
         (
             |m| {
-                let said = m.sandbox.longhaul(&["setup", "--statusline", "--yes"]);
+                let said =
+                    m.sandbox.longhaul(&["setup", "--statusline", "--no-plugin", "--no-link", "--yes"]);
                 assert_eq!(said.code, 0, "{said:?}");
                 let enabled = json!({ "enabledPlugins": { "longhaul@longhaul": true } });
                 m.settings(&enabled);
