@@ -159,7 +159,7 @@ pub fn run(args: &SetupArgs, host: &Host) -> Result<ExitCode> {
         print(&shown(&report, host, &store))?;
     }
     if !args.json && !args.dry_run && !args.undo {
-        sample::show_gauge(&report.programs.path, host);
+        sample::show(&report, host);
         sample::show_next(&report, host);
     }
     Ok(if report.failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS })

@@ -225,3 +225,30 @@ fn an_open_session_outlives_an_update_the_old_version_and_the_plugin() {
     let screen = bare.wait_for("ANSWER-AT-140000");
     assert!(!screen.contains("/367k") && !screen.to_lowercase().contains("error"), "{screen}");
 }
+
+// The person's own text comes back however the client writes its settings.
+#[test]
+fn a_setup_in_a_checkout_shows_the_gauge_and_undo_leaves_the_settings_byte_for_byte() {
+    let Some(bench) = open() else { return };
+    let settings = bench.config().join("settings.json");
+    let text = "{\n\t\"unknown\": {\"b\":1,  \"a\":2.50}\n}\n";
+    std::fs::write(&settings, text).unwrap();
+    let client = bench.command_line(&[]).swap_remove(0);
+    let env = [("CLAUDE_BIN", client.as_str())];
+    let setup = |args: &[&str]| {
+        let line: Vec<_> = [PROGRAMS[0].1, "setup"].iter().chain(args).map(|&arg| arg.to_owned()).collect();
+        let out = bench.run(&line, &env, b"");
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stdout));
+    };
+    setup(&["--yes", "--no-link"]);
+    let now = std::fs::read_to_string(&settings).unwrap();
+    assert!(now.starts_with(&text[..text.len() - 3]) && now.contains("longhaul@longhaul"), "{now}");
+    let mut session = session(&bench, &[]);
+    bench.api.usual(used(228_000));
+    session.say("hello");
+    session.wait_for(" 62% 228k/367k ");
+    drop(session);
+    setup(&["--undo"]);
+    assert!(!bench.config().join("longhaul/marketplace").exists());
+    assert_eq!(std::fs::read_to_string(&settings).unwrap(), text);
+}

@@ -8,6 +8,7 @@ use longhaul::setup::report::Report;
 use longhaul::setup::{self, About, Request};
 
 use super::{Machine, program};
+use crate::sandbox::Sandbox;
 
 /// Keeps marketplaces and plugins in files beside itself, and rewrites settings whole where it adds.
 const CLAUDE: &str = r#"dir=${0%/*}
@@ -204,4 +205,20 @@ fn a_client_of_the_project_is_not_run() {
         setup::install(&wired.machine.host(), &wired.machine.store(), &request, &mut |_| true).unwrap();
     assert_eq!(report.plugin.unwrap().action, "absent");
     assert_eq!(wired.told(""), 0);
+}
+
+#[test]
+fn without_a_client_the_programs_are_shown_at_work_and_nothing_of_that_is_kept() {
+    let sandbox = Sandbox::new().env("PATH", "/none");
+    let said = sandbox.longhaul(&["setup", "--no-statusline"]);
+    assert_eq!((said.code, &*said.stderr), (0, ""), "{said:?}");
+    for part in
+        ["86% 830k/967k", "effective = 1000000 - 20000", "01-user-messages", "The parser drops the last line"]
+    {
+        assert!(said.stdout.contains(part), "{part}: {}", said.stdout);
+    }
+    let left = fs_err::read_dir(sandbox.root.path().join("tmp")).unwrap();
+    let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+    assert!(!left.iter().any(|name| name.to_string_lossy().contains("sample")), "{left:?}");
+    assert!(!sandbox.state().join("handoffs").exists());
 }
