@@ -42,6 +42,37 @@ fn every_longhaul_command_in_the_readme_parses() {
     }
 }
 
+/// The rows of the table below this heading, as cells.
+fn table(text: &str, heading: &str) -> Vec<Vec<String>> {
+    let section = text.split(heading).nth(1).unwrap().split("\n## ").next().unwrap();
+    let rows = section.lines().filter(|line| line.starts_with("| `"));
+    let cells = |row: &str| row.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect();
+    rows.map(cells).collect()
+}
+
+#[test]
+fn the_configuration_is_documented_as_it_is_read() {
+    let sandbox = Sandbox::new();
+    let rows = table(&read("README.md"), "\n## Configuration\n");
+    assert_eq!(rows.len(), 9, "a key without a row, or a row without a key");
+    let mut all = serde_json::json!({});
+    for row in &rows {
+        let mut at = &mut all;
+        for name in row[0].trim_matches('`').split('.') {
+            at = &mut at[name];
+        }
+        *at = serde_json::from_str(row[1].trim_matches('`')).unwrap();
+    }
+    fs_err::create_dir_all(sandbox.state()).unwrap();
+    fs_err::write(sandbox.state().join("config.json"), all.to_string()).unwrap();
+    let said = sandbox.longhaul(&["sessions"]);
+    assert_eq!(said.code, 0, "{all}: {said:?}");
+    for variable in rows.iter().filter(|row| row[3].starts_with('`')).map(|row| row[3].trim_matches('`')) {
+        let said = Sandbox::new().env(variable, "{}").longhaul(&["sessions"]);
+        assert!(said.code == 1 && said.stderr.contains(variable), "{variable}: {said:?}");
+    }
+}
+
 #[test]
 fn the_changelog_names_this_version() {
     assert!(read("CHANGELOG.md").contains(concat!("## ", env!("CARGO_PKG_VERSION"))));

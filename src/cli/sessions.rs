@@ -85,7 +85,7 @@ pub fn run(args: &Args, host: &Host) -> Result<ExitCode> {
 
 fn listed(args: &Args, host: &Host) -> Result<ExitCode> {
     let store = select::place(host)?;
-    let config = store.config_file().map_err(|why| anyhow!(why))?;
+    let config = store.config_for(host).map_err(|why| anyhow!(why))?;
     let limits = Limits::of(&config.liveness, args.stale, args.dead);
     let now = tell::moment(host);
     let swept = sweep(host, &store, &Request { limits, ended: args.all, prune_ms: PRUNE_MS })?;

@@ -73,7 +73,7 @@ pub fn redraw(host: &Host, input: &[u8]) -> String {
         return text;
     }
     let command = taken.settings.first(|values| values.status_command.as_deref());
-    let place = place(command.map(|(command, _)| command), store.as_ref());
+    let place = place(host, command.map(|(command, _)| command), store.as_ref());
     let fleet = store.as_ref().map(Store::fleet_path);
     serde_json::to_string(&Answer { text: &text, place, fleet }).unwrap_or_default()
 }
@@ -118,13 +118,13 @@ fn lacks_watcher(host: &Host, store: &Store, session: Option<&SessionId>, client
 }
 
 /// Ours as the person's command is drawn once, by the mod, which knows more; a wrapper draws ours already.
-fn place(command: Option<&str>, store: Option<&Store>) -> Place {
+fn place(host: &Host, command: Option<&str>, store: Option<&Store>) -> Place {
     match wiring::classify(command) {
         Wiring::Ours => Place::Replace,
         Wiring::Wrapped => Place::Off,
         Wiring::None => Place::Below,
         Wiring::Foreign => {
-            match store.and_then(|store| store.config_file().ok()).unwrap_or_default().statusline {
+            match store.and_then(|store| store.config_for(host).ok()).unwrap_or_default().statusline {
                 Beside::Below => Place::Below,
                 Beside::Off => Place::Off,
             }

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::path::Path;
 
-use serde::de::{Error, SeqAccess, Visitor};
+use serde::de::{DeserializeOwned, Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::Store;
-use crate::host::files;
+use crate::host::{Host, files};
 
 /// The configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -203,12 +203,33 @@ impl Store {
         };
         serde_json::from_slice(&bytes).map_err(|e| format!("{}: {e}", path.display()))
     }
+
+    /// The same, with what the environment says for this once. No program is named there: a project's settings can
+    /// set variables.
+    pub fn config_for(&self, host: &Host) -> Result<Config, String> {
+        let mut config = self.config_file()?;
+        let Config { statusline, liveness, notify, .. } = &mut config;
+        overrule(host, "LONGHAUL_STATUSLINE", statusline)?;
+        overrule(host, "LONGHAUL_LIVENESS_STALE", &mut liveness.stale)?;
+        overrule(host, "LONGHAUL_LIVENESS_STALE_THINKING", &mut liveness.stale_thinking)?;
+        overrule(host, "LONGHAUL_LIVENESS_DEAD", &mut liveness.dead)?;
+        overrule(host, "LONGHAUL_NOTIFY_DESKTOP", &mut notify.desktop)?;
+        overrule(host, "LONGHAUL_NOTIFY_WAITING_AFTER", &mut notify.waiting_after)?;
+        Ok(config)
+    }
+}
+
+/// Puts in a variable's value, written as it would stand in the file; a text needs no quotes.
+fn overrule<T: DeserializeOwned>(host: &Host, name: &str, into: &mut T) -> Result<(), String> {
+    let Some(text) = host.env(name).filter(|text| !text.is_empty()) else { return Ok(()) };
+    let value = serde_json::from_str(&text).unwrap_or_else(|_| serde_json::Value::from(&*text));
+    *into = serde_json::from_value(value).map_err(|e| format!("{name} in the environment: {e}"))?;
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::Host;
 
     #[test]
     fn a_wrong_key_or_value_is_named_with_its_line() {
@@ -242,6 +263,36 @@ mod tests {
         let config = store.config_file().unwrap();
         assert_eq!(config.liveness, Liveness { stale: Seconds(5), ..Liveness::default() });
         assert_eq!(config.notify.waiting_after.ms(), 7_000);
+    }
+
+    #[test]
+    fn a_variable_overrules_the_file_for_once_and_names_itself_when_wrong() {
+        let root = tempfile::tempdir().unwrap();
+        let home = root.path().to_str().unwrap().to_owned();
+        let read = |env: &[(&str, &str)]| {
+            let host = Host::fixed(&[&[("HOME", &*home)], env].concat(), 0);
+            let store = Store::locate(&host, &[]).unwrap();
+            fs_err::create_dir_all(store.dir()).unwrap();
+            fs_err::write(store.dir().join("config.json"), r#"{ "liveness": { "dead": 70 } }"#).unwrap();
+            store.config_for(&host)
+        };
+        let config = read(&[("LONGHAUL_LIVENESS_STALE", "60"), ("LONGHAUL_STATUSLINE", "off")]).unwrap();
+        assert_eq!(
+            config.liveness,
+            Liveness { stale: Seconds(60), dead: Seconds(70), ..Liveness::default() }
+        );
+        assert_eq!(config.statusline, Beside::Off);
+        let all = read(&[("LONGHAUL_NOTIFY_DESKTOP", "false"), ("LONGHAUL_LIVENESS_DEAD", "")]).unwrap();
+        assert!(!all.notify.on_desktop() && all.liveness.dead == Seconds(70));
+        assert!(read(&[("LONGHAUL_NOTIFY_COMMAND", "[\"/evil\"]")]).unwrap().notify.command.is_none());
+        for (name, wrong) in [
+            ("LONGHAUL_LIVENESS_DEAD", "5m"),
+            ("LONGHAUL_NOTIFY_DESKTOP", "maybe"),
+            ("LONGHAUL_STATUSLINE", "above"),
+        ] {
+            let error = read(&[(name, wrong)]).unwrap_err();
+            assert!(error.starts_with(name), "{error}");
+        }
     }
 
     #[test]
