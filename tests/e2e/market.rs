@@ -2,7 +2,7 @@
 //! nothing else done; then another version, and away again.
 
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use longhaul::host::Host;
@@ -126,13 +126,20 @@ fn cache(bench: &Bench, version: &str) -> PathBuf {
     bench.config().join("plugins/cache/longhaul/longhaul").join(version)
 }
 
-/// A machine as most people have it: no Rust on the way to anything.
+/// A machine as most people have it: no Rust on the way to anything, wherever this one has its own.
 fn without_rust() -> Option<Bench> {
-    let bench = open()?.env("PATH", "/usr/bin:/bin");
-    for dir in ["/usr/bin", "/bin"] {
-        assert!(!Path::new(dir).join("cargo").exists(), "this machine's own cargo is in {dir}");
+    let bench = open()?;
+    let tools = bench.path("tools");
+    std::fs::create_dir(&tools).unwrap();
+    for tool in ["/usr/bin", "/bin"].iter().flat_map(|dir| std::fs::read_dir(dir).unwrap().flatten()) {
+        let name = tool.file_name();
+        if !["cargo", "rustc", "rustup"].iter().any(|rust| name == *rust) {
+            // The same tool may stand in both.
+            let _ = std::os::unix::fs::symlink(tool.path(), tools.join(name));
+        }
     }
-    Some(bench)
+    let path = tools.to_str().unwrap().to_owned();
+    Some(bench.env("PATH", &path))
 }
 
 /// The watcher of this session's client, and the program that it is.
