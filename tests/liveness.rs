@@ -455,6 +455,39 @@ fn a_background_session_is_given_time_to_come_back() {
     fleet.is(4_000, "parked");
 }
 
+/// The supervisor begins a session anew that died before its transcript had a row; the notice of a monitor's end can
+/// then come before the start (2.1.332).
+#[test]
+fn whichever_event_comes_first_shows_that_a_background_session_was_started_again() {
+    let mut fleet = Fleet::new();
+    let event = |fleet: &Fleet, client: u32, at: i64, name: &str, more: &Value| {
+        let mut command = fleet.command("longhaul-hook", at);
+        command.env("CLAUDE_PID", client.to_string()).env("CLAUDE_JOB_DIR", fleet.sandbox.work().join("j1"));
+        fleet.send(command, SESSION, name, more);
+    };
+    let startup = json!({ "source": "startup" });
+    let first = fleet.client();
+    event(&fleet, first, 0, "UserPromptSubmit", &prompt("p"));
+    event(&fleet, first, 1, "SessionStart", &startup);
+    assert_eq!(fleet.main_beat()["restarted"], Value::Null);
+    fleet.kill(first);
+    let next = fleet.client();
+    let then = fleet.began.div_euclid(1000) + 12;
+    for (at, name, more) in [
+        (12, "UserPromptSubmit", prompt("n")),
+        (13, "SessionStart", startup),
+        (14, "UserPromptSubmit", prompt("q")),
+    ] {
+        event(&fleet, next, at, name, &more);
+        assert_eq!(fleet.main_beat()["restarted"], then, "{name}");
+    }
+    // Whoever goes on with it in a terminal is nobody's restart.
+    fleet.kill(next);
+    let person = fleet.client();
+    fleet.event(person, SESSION, 60, "UserPromptSubmit", &prompt("r"));
+    assert_eq!(fleet.main_beat()["restarted"], Value::Null);
+}
+
 #[test]
 fn a_session_that_reads_its_parent_beats_and_says_nothing() {
     let mut fleet = Fleet::new();

@@ -15,26 +15,31 @@ const IN_BACKGROUND: &str = "longhaul: its watcher does not run in background se
 const DIED: &str =
     "longhaul: its watcher has ended, so nothing watched is told in this session until it is resumed";
 
-/// What there is to do for a notification, and the answer where the model is not to be given it.
-pub(super) fn on_prompt(call: &Call<'_>, prompt: &str) -> Option<Reply> {
+/// The answer to a notification that the model is not to be given: that our own watcher has ended.
+pub(super) fn kept_from_model(call: &Call<'_>, prompt: &str) -> Option<Reply> {
     let store = call.store.as_ref()?;
-    let watcher = watcher(call, store);
-    if only(prompt) == Some(Notification::Ended) {
-        let stamp = watcher.filter(|stamp| store.take_end_of(stamp).unwrap_or(false))?;
-        let why = if stamp.ended.is_some() { IN_BACKGROUND } else { DIED };
-        return Some(Reply { block: Some(why.to_owned()), ..Reply::default() });
+    if only(prompt) != Some(Notification::Ended) {
+        return None;
     }
+    let stamp = watcher(call, store).filter(|stamp| store.take_end_of(stamp).unwrap_or(false))?;
+    let why = if stamp.ended.is_some() { IN_BACKGROUND } else { DIED };
+    Some(Reply { block: Some(why.to_owned()), ..Reply::default() })
+}
+
+/// What the model is given now is acknowledged.
+pub(super) fn on_prompt(call: &Call<'_>, prompt: &str) {
+    let Some(store) = &call.store else { return };
     let marks: Vec<Mark> = ours(prompt).iter().flat_map(marks_of).collect();
-    if !marks.is_empty() {
-        // What was printed before /clear arrives after it.
-        let before = watcher.and_then(|stamp| SessionId::parse(&stamp.session?));
-        let sessions = [Some(call.session.clone()), before.filter(|before| *before != call.session)];
-        for session in sessions.iter().flatten() {
-            // What is not acknowledged here, the watcher finds in the transcript.
-            let _ = store.inbox_within(session, HOOK_MS).acknowledge_marks(&marks);
-        }
+    if marks.is_empty() {
+        return;
     }
-    None
+    // What was printed before /clear arrives after it.
+    let before = watcher(call, store).and_then(|stamp| SessionId::parse(&stamp.session?));
+    let sessions = [Some(call.session.clone()), before.filter(|before| *before != call.session)];
+    for session in sessions.iter().flatten() {
+        // What is not acknowledged here, the watcher finds in the transcript.
+        let _ = store.inbox_within(session, HOOK_MS).acknowledge_marks(&marks);
+    }
 }
 
 /// The session that this client showed until now goes on in this one.

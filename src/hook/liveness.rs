@@ -61,7 +61,7 @@ impl Stamp {
             beat.name = beat.name.or_else(|| before.name.clone());
             beat.transcript = beat.transcript.or_else(|| before.transcript.clone());
             beat.prompt = beat.prompt.or_else(|| before.prompt.clone());
-            beat.restarted = before.restarted;
+            beat.restarted = restarted(before, &beat);
         }
         beat
     }
@@ -106,8 +106,7 @@ fn leave(place: &Place, call: &Call<'_>, act: &Act, stamp: &Stamp) -> io::Result
     let same = before.filter(|before| before.is_of(stamp.0.pid, stamp.0.proc_start.as_deref()));
     match act {
         Act::Start => {
-            let restarted = before.filter(|before| was_restarted(before, &stamp.0));
-            let restarted = restarted.map(|_| stamp.0.at);
+            let restarted = before.and_then(|before| restarted(before, &stamp.0));
             let name = stamp.0.name.clone().or_else(|| before?.name.clone());
             let phase = Phase::Starting;
             place.start(session, &Beat { phase, name, restarted, ..stamp.0.clone() })
@@ -134,14 +133,15 @@ fn runs(beat: &Beat) -> Option<bool> {
     Process { pid: beat.pid?, start: beat.proc_start.clone() }.fate()
 }
 
-/// Whether the client's supervisor started the session again after its process had died. It resumes one that has
-/// a transcript, and begins one anew that has none yet.
-fn was_restarted(before: &Beat, now: &Beat) -> bool {
-    let another = !before.is_of(now.pid, now.proc_start.as_deref());
-    now.kind == Some(beats::Kind::Bg)
-        && another
-        && before.phase != Phase::Ended
-        && runs(before) == Some(false)
+/// When the client's supervisor started the session again after its process had died. It resumes one that has
+/// a transcript, and begins one anew that has none yet. Whichever event of the new process comes first shows it:
+/// the start need not be the first.
+fn restarted(before: &Beat, now: &Beat) -> Option<i64> {
+    if before.is_of(now.pid, now.proc_start.as_deref()) {
+        return before.restarted;
+    }
+    let by_supervisor = now.kind == Some(beats::Kind::Bg) && before.phase != Phase::Ended;
+    (by_supervisor && runs(before) == Some(false)).then_some(now.at)
 }
 
 fn leave_of_main(

@@ -48,20 +48,22 @@ pub fn answer(host: &Host, input: &[u8]) -> Option<String> {
     let untrusted: Vec<&Path> = [&project, &cwd].into_iter().flatten().map(PathBuf::as_path).collect();
     let store = Store::locate(host, &untrusted);
     let call = Call { host, event: &event, session, project, store };
-    // First, and of every session: what comes after it takes its time.
+    let kind = event.kind();
+    // A notification is whole in the input; of other prompts the beginning is enough.
+    let notification = if kind == Kind::UserPromptSubmit { prompt_of(input) } else { None };
+    // It begins no turn, so it leaves no beat: nothing would end it.
+    if let Some(reply) = notification.as_ref().and_then(|prompt| inbox::kept_from_model(&call, prompt)) {
+        return reply.to_line(kind);
+    }
+    // Before all else, and of every session: what comes after it takes its time.
     liveness::on_event(&call);
     // A session that reads its parent is told nothing, and nothing is asked of it.
     if call.store.as_ref().is_some_and(|store| is_reading(store, &call.session)) {
         return None;
     }
     let deadline = handoff::deadline(host);
-    let kind = event.kind();
-    // A notification is whole in the input; of other prompts the beginning is enough.
-    if kind == Kind::UserPromptSubmit
-        && let Some(prompt) = prompt_of(input)
-        && let Some(reply) = inbox::on_prompt(&call, &prompt)
-    {
-        return reply.to_line(kind);
+    if let Some(prompt) = &notification {
+        inbox::on_prompt(&call, prompt);
     }
     let reply = match kind {
         // A subagent has its own context; the session's gauge says nothing of it.

@@ -94,9 +94,12 @@ fn only_the_end_of_our_own_watcher_is_kept_from_the_model_and_once() {
     ] {
         assert!(!blocked(&other), "{other}");
     }
+    sandbox.answer(&sandbox.event("Stop", &json!({})));
     let answer = submit(&sandbox, &end());
     assert_eq!(answer["decision"], "block");
     assert!(answer["reason"].as_str().unwrap().contains("background"), "{answer}");
+    let sessions = sandbox.longhaul_json(&["sessions", "--all", "--json"]);
+    assert_eq!(sessions[0]["phase"], "idle", "what the model is not given begins no turn: {sessions:#}");
     assert_eq!(answer["hookSpecificOutput"]["suppressOriginalPrompt"], true);
     assert!(!blocked(&end()), "there was one end");
     // Killed, it left no word.
