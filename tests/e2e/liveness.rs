@@ -9,15 +9,15 @@ use serde_json::{Value, json};
 use crate::api::{Answer, Gate, Kind};
 use crate::bench::{Bench, LONG, wait, write_json};
 use crate::live::{open, session, session_id};
-use crate::longhaul::{PROGRAMS, plugged, plugged_without_module};
+use crate::longhaul::{PROGRAMS, longhaul, plugged, plugged_without_module};
 use crate::terminal::{ENTER, ESCAPE, Terminal};
 
 /// All sessions as they look so many seconds from now.
 fn sessions(bench: &Bench, ahead: i64) -> Vec<Value> {
     let line = [PROGRAMS[0].1, "sessions", "--all", "--json"].map(str::to_owned);
     let at = |now: i64| (now + ahead * 1000).to_string();
-    let now = at(longhaul::host::clock::now_ms());
-    let mono = at(longhaul::host::clock::mono_ms());
+    let now = at(::longhaul::host::clock::now_ms());
+    let mono = at(::longhaul::host::clock::mono_ms());
     let clocks = [("LONGHAUL_TEST_NOW_MS", &*now), ("LONGHAUL_TEST_MONO_MS", &*mono)];
     let out = bench.run(&line, &clocks, b"");
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
@@ -238,34 +238,108 @@ fn what_is_granted_works_and_what_was_killed_is_dead_until_it_is_resumed() {
     assert_eq!(find(&bench, &id, 0)["verdict"], "completed", "the fork is not it: {fork:#}");
 }
 
+/// Starts a background session, which waits for its first answer behind a gate: its id and the gate.
+#[track_caller]
+fn in_background(bench: &Bench, prompt: &str) -> (String, Gate) {
+    let held = Gate::default();
+    bench.api.next([Answer::text("HELD").behind(&held)]);
+    let out = bench.run(&bench.command_line(&["--bg", prompt]), &[], b"");
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    (session_id(bench), held)
+}
+
+/// A command of the client for a background session.
+#[track_caller]
+fn tell(bench: &Bench, verb: &str, id: &str) {
+    // Without the arguments of a session.
+    let client = bench.command_line(&[]).remove(0);
+    let out = bench.run(&[client, verb.to_owned(), id[..8].to_owned()], &[], b"");
+    assert!(out.status.success(), "{verb}: {}", String::from_utf8_lossy(&out.stderr));
+}
+
+/// Puts into the past what the supervisor goes by: it stops who has rested for an hour, and looks once a minute.
+fn rest_for_hours(bench: &Bench, id: &str) {
+    let path = bench.config().join("jobs").join(&id[..8]).join("state.json");
+    let mut state: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    state["updatedAt"] = json!(::longhaul::base::span::stamp(::longhaul::host::clock::now_ms() - 36_000_000));
+    write_json(&path, &state);
+}
+
 #[test]
-#[ignore = "the client's supervisor does not always start a killed session again"]
+fn a_background_session_that_its_supervisor_stops_at_rest_is_parked() {
+    let Some(bench) = open() else { return };
+    let bench = plugged(bench);
+    let (id, held) = in_background(&bench, "do one thing");
+    held.open();
+    bench.api.wait_for(1, LONG);
+    let idle = comes_to(&bench, &id, "idle", "idle");
+    assert_eq!(idle["kind"], "bg");
+    let minutes = 5 * LONG;
+    let parked = wait("the supervisor to stop it", minutes, || {
+        let now = find(&bench, &id, 0);
+        match now["verdict"].as_str().unwrap() {
+            "parked" => Some(now),
+            "idle" => {
+                // The session writes there too.
+                rest_for_hours(&bench, &id);
+                std::thread::sleep(std::time::Duration::from_secs(1));
+                None
+            }
+            other => panic!("{other}: {now:#}"),
+        }
+    });
+    assert_eq!((&parked["phase"], &parked["facts"]["process_runs"]), (&json!("idle"), &json!(false)));
+    is_later(&bench, &id, 50_000, "parked");
+    longhaul(&bench, &["sessions", "--all", "--check"]);
+
+    tell(&bench, "respawn", &id);
+    let back = comes_to(&bench, &id, "idle", "");
+    assert_ne!(back["pid"], parked["pid"]);
+    wait("its own beat", LONG, || {
+        (find(&bench, &id, 0)["facts"]["beat"]["phase"] == "starting").then_some(())
+    });
+}
+
+#[test]
 fn a_background_session_that_is_killed_comes_back_and_was_never_dead() {
     let Some(bench) = open() else { return };
     let bench = plugged(bench);
-    let held = Gate::default();
-    bench.api.next([Answer::text("NEVER").behind(&held)]);
-    let out = bench.run(&bench.command_line(&["--bg", "go on by yourself"]), &[], b"");
-    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-    let id = session_id(&bench);
+    let (id, held) = in_background(&bench, "go on by yourself");
     let working = comes_to(&bench, &id, "working", "thinking");
     assert_eq!(working["kind"], "bg");
-    // One that is killed before it has begun is not always started again.
-    bench.api.wait_for(1, LONG);
-    let pid = i32::try_from(working["pid"].as_i64().unwrap()).unwrap();
+    // The supervisor resumes one whose transcript has begun.
+    wait("a row", LONG, || bench.transcript(None).iter().any(|row| row["type"] == "user").then_some(()));
+    killed_comes_back(&bench, &working);
+    held.open();
+    comes_to(&bench, &id, "idle", "idle");
+    tell(&bench, "stop", &id);
+    comes_to(&bench, &id, "completed", "ended");
+}
+
+#[test]
+fn a_background_session_that_is_killed_before_it_has_begun_comes_back_too() {
+    let Some(bench) = open() else { return };
+    let bench = plugged(bench);
+    let (id, held) = in_background(&bench, "go on by yourself");
+    // The supervisor begins it anew, under the same id.
+    let first = wait("its first beat", LONG, || {
+        Some(find(&bench, &id, 0)).filter(|now| now["facts"]["beat"].is_object())
+    });
+    killed_comes_back(&bench, &first);
+    comes_to(&bench, &id, "working", "thinking");
+    held.open();
+    comes_to(&bench, &id, "idle", "idle");
+}
+
+/// Kills a background session, and waits until its supervisor has started it again: after about 12 s.
+#[track_caller]
+fn killed_comes_back(bench: &Bench, before: &Value) {
+    let pid = i32::try_from(before["pid"].as_i64().unwrap()).unwrap();
     kill_process(rustix::process::Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
-    let back = wait("the supervisor to start it again", LONG, || {
-        let now = find(&bench, &id, 0);
+    let back = wait("the supervisor to start it again", 2 * LONG, || {
+        let now = find(bench, before["session"].as_str().unwrap(), 0);
         assert_ne!(now["verdict"], "dead", "{now:#}");
         now["facts"]["restarted"].as_i64().map(|_| now)
     });
-    assert_ne!(back["pid"], working["pid"]);
-    held.open();
-    comes_to(&bench, &id, "idle", "idle");
-    let job = back["session"].as_str().unwrap()[..8].to_owned();
-    // Without the arguments of a session.
-    let client = bench.command_line(&[]).remove(0);
-    let out = bench.run(&[client, "stop".to_owned(), job], &[], b"");
-    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-    comes_to(&bench, &id, "completed", "ended");
+    assert_ne!(back["pid"], before["pid"]);
 }
