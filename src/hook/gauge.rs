@@ -137,7 +137,8 @@ fn speak(call: &Call<'_>, moment: Moment, taken: &Taken) -> Reply {
     let now = call.host.now_ms();
     let saved = call.store.as_ref().and_then(|store| store.load(&call.session, Slot::Notice));
     let state: State = saved.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
-    let (say, next) = decide(&state, moment, &Standing::of(reading, now));
+    let standing = Standing::of(reading, call.event.prompt_id.as_deref(), now);
+    let (say, next) = decide(&state, moment, &standing);
     let remembered = next == state || remember(call, &next);
     let Some(say) = say else { return Reply::default() };
     // What cannot be remembered is said at most once an hour, by the transcript's own rows: unknown counts

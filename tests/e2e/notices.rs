@@ -2,10 +2,11 @@
 
 use serde_json::json;
 
-use crate::api::{Answer, Kind, Request};
-use crate::bench::{LONG, wait, write_json};
+use crate::api::{Answer, Gate, Kind, Request};
+use crate::bench::{Bench, LONG, wait, write_json};
 use crate::live::{bash, open, session, session_id, used};
 use crate::longhaul::{longhaul, plugged};
+use crate::terminal::{CTRL_U, Terminal, UP};
 
 const NOTICE: &str = "[longhaul] This session stands at";
 
@@ -67,6 +68,57 @@ fn after_a_snooze_the_model_is_not_asked_to_offer_again() {
     session.say("turn 1");
     session.wait_for(" 335k/367k ");
     assert_eq!(bench.api.of(Kind::Main).iter().map(notices).sum::<usize>(), 0);
+}
+
+/// A session whose notice falls due inside a turn, and goes with the prompt that is typed while it runs. The gate holds
+/// the turn's last answer, at 314k.
+fn due_inside_a_turn(bench: &Bench) -> (Terminal, Gate) {
+    let mut session = session(bench, &[]);
+    bench.api.usual(used(300_000));
+    session.say("turn 0");
+    session.wait_for(" 300k/367k ");
+    let gate = Gate::default();
+    bench.api.next([bash("sleep 1").used(313_000), used(314_000).behind(&gate)]);
+    session.say("turn 1");
+    bench.api.wait_for(3, LONG);
+    session.wait_for(" 313k/367k ");
+    session.say("MEANWHILE");
+    let kept = bench.config().join("longhaul/gauge").join(format!("{}.notice.json", session_id(bench)));
+    wait("the notice", LONG, || kept.exists().then_some(()));
+    (session, gate)
+}
+
+#[test]
+fn a_notice_that_goes_with_a_prompt_in_the_queue_arrives_with_it() {
+    let Some(bench) = open() else { return };
+    let bench = plugged(bench);
+    let (mut session, gate) = due_inside_a_turn(&bench);
+    bench.api.usual(used(315_000));
+    gate.open();
+    session.wait_for(" 315k/367k ");
+    bench.api.usual(used(316_000));
+    session.say("turn 2");
+    session.wait_for(" 316k/367k ");
+    assert_eq!(bench.api.of(Kind::Main).iter().map(notices).collect::<Vec<_>>(), [0, 0, 0, 1, 0]);
+}
+
+#[test]
+fn a_notice_that_went_with_a_prompt_taken_back_is_given_with_the_next() {
+    let Some(bench) = open() else { return };
+    let bench = plugged(bench);
+    let (mut session, gate) = due_inside_a_turn(&bench);
+    session.key(UP);
+    let taken_back = || bench.transcript(None).iter().any(|row| row["operation"] == "popAll").then_some(());
+    wait("the prompt to be taken back", LONG, taken_back);
+    session.key(CTRL_U);
+    gate.open();
+    session.wait_for(" 314k/367k ");
+    // For so long a row may be late.
+    std::thread::sleep(std::time::Duration::from_secs(6));
+    bench.api.usual(used(316_000));
+    session.say("turn 2");
+    session.wait_for(" 316k/367k ");
+    assert_eq!(bench.api.of(Kind::Main).iter().map(notices).collect::<Vec<_>>(), [0, 0, 0, 1]);
 }
 
 #[test]
