@@ -196,11 +196,12 @@ impl Task {
     }
 }
 
-/// A time limit in ms as a variable states it: a whole number above 0 at its beginning, as the client reads it.
+/// A time limit in ms as a variable states it: a whole number at its beginning, as the client reads it; of most
+/// limits 0 is none that it heeds.
 pub fn limit_ms(text: &str) -> Option<u64> {
     let text = text.trim();
     let digits = &text[..text.bytes().take_while(u8::is_ascii_digit).count()];
-    digits.parse::<Value>().ok().as_ref().and_then(as_count).filter(|ms| *ms > 0)
+    digits.parse::<Value>().ok().as_ref().and_then(as_count)
 }
 
 impl Event {
@@ -322,6 +323,6 @@ mod tests {
     fn a_limit_is_read_as_the_client_reads_it() {
         let read =
             ["300000", " 5000 ", "60000ms", "", "0", "-5", "x", "99999999999999999999999"].map(limit_ms);
-        assert_eq!(read, [Some(300_000), Some(5_000), Some(60_000), None, None, None, None, None]);
+        assert_eq!(read, [Some(300_000), Some(5_000), Some(60_000), None, Some(0), None, None, None]);
     }
 }

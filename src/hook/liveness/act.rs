@@ -6,8 +6,10 @@ use crate::store::beats::{Phase, detail};
 /// Limits of the client's own tools, in ms.
 const USUAL_MS: u64 = 120_000;
 const FETCH_MS: u64 = 300_000;
-/// The client's own limit for a server's tool where nobody set one: about 28 hours.
+/// A server's tool has so long in all where nobody set another limit (2.1.332), and may be silent for so long: of one
+/// that is reached over the network five minutes. No event tells of progress, or of a server's own limit.
 const SERVER_MS: u64 = 100_000_000;
+const SILENT_SERVER_MS: u64 = 1_800_000;
 /// The program that our monitor runs.
 const WATCHER: &str = "longhaul-watch";
 /// Bytes of a tool's name.
@@ -96,13 +98,19 @@ fn called(event: &Event, limit: &dyn Fn(&str) -> Option<u64>) -> Act {
 }
 
 /// How long a call may take, in ms; `None` where nothing limits it, or others do its work.
-fn allowed_ms(tool: &str, input: &ToolInput, limit: &dyn Fn(&str) -> Option<u64>) -> Option<u64> {
+fn allowed_ms(tool: &str, input: &ToolInput, stated: &dyn Fn(&str) -> Option<u64>) -> Option<u64> {
+    let limit = |name: &str| stated(name).filter(|ms| *ms > 0);
     match tool {
         "Bash" if input.run_in_background == Some(true) => None,
         "Bash" => input.timeout.or_else(|| limit("BASH_DEFAULT_TIMEOUT_MS")).or(Some(USUAL_MS)),
         "WebFetch" => limit("CLAUDE_CODE_WEBFETCH_DEADLINE_MS").or(Some(FETCH_MS)),
         "Agent" | "Task" => None,
-        _ if tool.starts_with("mcp__") => limit("MCP_TOOL_TIMEOUT").or(Some(SERVER_MS)),
+        _ if tool.starts_with("mcp__") => {
+            let all = limit("MCP_TOOL_TIMEOUT").unwrap_or(SERVER_MS);
+            let silent = stated("CLAUDE_CODE_MCP_TOOL_IDLE_TIMEOUT").unwrap_or(SILENT_SERVER_MS);
+            // 0: as long as it likes.
+            Some(if silent == 0 { all } else { all.min(silent) })
+        }
         _ => Some(input.timeout.unwrap_or(0).max(USUAL_MS)),
     }
 }
