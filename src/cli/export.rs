@@ -21,7 +21,7 @@ use crate::host::Host;
                   longhaul export --transcript FILE --out DIR --redact\n  \
                   longhaul export --session ID --budget 120000 --json\n\n\
                   01, 02 and 05 are to be read in full, 03 is for searching. The files hold everything that was said: \
-                  they are\nreadable by their owner alone, and --redact masks credentials by a list of rules."
+                  they are readable by their owner alone, and --redact masks credentials by a list of rules."
 )]
 pub struct Args {
     /// The session

@@ -119,6 +119,22 @@ mod tests {
         }
     }
 
+    fn helps(command: &clap::Command) -> Vec<String> {
+        let own = command.get_after_help().map(ToString::to_string);
+        own.into_iter().chain(command.get_subcommands().flat_map(helps)).collect()
+    }
+
+    #[test]
+    fn prose_in_help_is_broken_into_lines_by_the_terminal_alone() {
+        let is_prose = |line: &str| line.starts_with(|sign: char| !sign.is_whitespace());
+        for help in helps(&Cli::command()) {
+            let lines: Vec<&str> = help.lines().collect();
+            for pair in lines.windows(2) {
+                assert!(!(is_prose(pair[0]) && is_prose(pair[1])), "{help}");
+            }
+        }
+    }
+
     #[test]
     fn each_shell_gets_completions_of_every_verb() {
         for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {

@@ -51,11 +51,11 @@ pub struct Args {
 const HELP: &str = "Examples:
   longhaul sessions
   longhaul sessions --project . --json
-  longhaul sessions --check || echo \"somebody should look\"     (for cron, systemd and launchd)
-  longhaul sessions --notify > /dev/null                        (the same, with a notification for each)
+  longhaul sessions --check || echo \"somebody should look\"   (for cron, systemd and launchd)
+  longhaul sessions --notify > /dev/null                      (tells you of each, once)
 
-Verdicts: working, waiting (for you), idle, background (tasks run on), stale? and dead? (busy, and
-nothing moves), dead (the process is gone), parked (in the background, stopped while idle),
+Verdicts: working, waiting (for you), idle, background (tasks run on), stale? and dead? (busy, and \
+nothing moves), dead (the process is gone), parked (in the background, stopped while idle), \
 completed. Nothing but movement counts: a tool has until its own time limit.
 
 Exit codes with --check: 0 all is well, 1 something is stale or dead, 3 it cannot be told, 2 wrong usage.";

@@ -13,7 +13,7 @@ use crate::store::chains::Entry;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  longhaul handoff list\n  longhaul handoff list --json\n\n\
                         States: exporting, prepared (nobody was asked to read it yet), reading, accepted (read in \
-                        full, and\nproven), partial (parts are not proven to be read), failed, interrupted.")]
+                        full, and proven), partial (parts are not proven to be read), failed, interrupted.")]
 pub struct Args {
     /// Print the result as JSON
     #[arg(long)]

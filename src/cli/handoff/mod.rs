@@ -33,11 +33,11 @@ const HELP: &str = "Examples:
   longhaul handoff --session ID --prepare           the export alone, however full the session is
   longhaul handoff retry ID                         go on with one that was stopped or fell short
 
-The new session may use Read on the export and nothing else while it reads. What it has read is
+The new session may use Read on the export and nothing else while it reads. What it has read is \
 checked three ways: by counts, by marks in the text, and by its own transcript. It takes minutes.
 
-Exit codes: 0 done, 1 not everything was read or could not be done, 2 wrong usage, 3 not due,
-4 too large for the new session, 5 no client, 6 client did not start, 7 timed out, 8 client failed,
+Exit codes: 0 done, 1 not everything was read or could not be done, 2 wrong usage, 3 not due, \
+4 too large for the new session, 5 no client, 6 client did not start, 7 timed out, 8 client failed, \
 9 session ids in use, 10 no answer that can be checked, 128+n stopped by signal n.";
 
 #[derive(Debug, clap::Subcommand)]

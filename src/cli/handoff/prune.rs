@@ -22,7 +22,7 @@ use crate::store::exports::Gone;
 #[command(after_help = "Examples:\n  longhaul handoff prune --older-than 30d --dry-run\n  \
                         longhaul handoff prune --older-than 8w --json\n\n\
                         A handoff is as old as the last thing that happened to it. What `longhaul export` wrote \
-                        stays,\nso does the export of a forgotten handoff, and so do all transcripts: remove them by \
+                        stays, so does the export of a forgotten handoff, and so do all transcripts: remove them by \
                         hand.")]
 pub struct Args {
     /// How old, at least: a number and s, m, h, d or w

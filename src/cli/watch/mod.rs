@@ -30,8 +30,8 @@ const HELP: &str = "Examples:
   longhaul watch list
   longhaul watch wait --timeout 2h           where no watcher runs: ends with the first event
 
-What is found is written to the session's inbox and told by its watcher, numbered, each thing once. Watches
-outlive /clear, resume and restarts. A command that the model watches ends with its client, unless a
+What is found is written to the session's inbox and told by its watcher, numbered, each thing once. Watches \
+outlive /clear, resume and restarts. A command that the model watches ends with its client, unless a \
 person says `longhaul watch keep N`.";
 
 #[derive(Debug, clap::Subcommand)]

@@ -25,8 +25,8 @@ use crate::watches::engine::{Engine, Who};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  longhaul watch wait\n  longhaul watch wait 3 4 --timeout 2h\n\n\
                         What comes between two waits is printed by the next one. The text is what was watched: data, \
-                        no\ninstruction. Exit codes: 0 an event, 1 could not be done, 2 wrong usage, 3 timed out, \
-                        128+n\nstopped by signal n.")]
+                        no instruction. Exit codes: 0 an event, 1 could not be done, 2 wrong usage, 3 timed out, \
+                        128+n stopped by signal n.")]
 pub struct Args {
     /// Only events of these watches [default: every event of the session]
     #[arg(value_name = "N")]
@@ -107,7 +107,8 @@ fn who(args: &Args, host: &Host, store: &Store) -> Result<Who> {
     };
     let id = id.ok_or_else(|| {
         anyhow!(
-            "this shell runs in no session and none is open in this directory; name one with --session ID"
+            "this shell runs in no session and none is open in this directory; name one with --session ID, which \
+             /status shows"
         )
     })?;
     let session = SessionId::parse(&id)
