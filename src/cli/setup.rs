@@ -237,6 +237,10 @@ fn shown(report: &Report, host: &Host, store: &Store) -> String {
         lines.push(format!("backup: {}", backup.display()));
     }
     for (name, part) in report.parts() {
+        if part.action == "kept" && part.path.symlink_metadata().is_err() {
+            lines.push(format!("{name}: {}", part.reason));
+            continue;
+        }
         let would = if matches!(part.action, "added" | "updated" | "removed") && report.dry_run {
             "would be "
         } else {

@@ -32,8 +32,8 @@ use crate::watches::wording;
   longhaul watch add --after 40m 'look at the deployment'
   longhaul watch add --sessions
 
-Patterns are regular expressions. Commands are run without a shell, unless it is named as above; in this directory,
-without the variables of Claude Code and its keys. A file may come, go, be rotated or emptied.")]
+Patterns are regular expressions. Commands are run without a shell, unless it is named as above; in this directory, \
+             without the variables of Claude Code and its keys. A file may come, go, be rotated or emptied.")]
 pub struct Args {
     #[command(flatten)]
     what: What,
@@ -261,7 +261,8 @@ fn feeds_itself(path: &Path, store: &Store, maker: &Maker) -> Result<()> {
     let stem = resolved(path).file_stem().map(|stem| stem.to_string_lossy().into_owned());
     if stem.is_some() && stem == maker.session && lies_in(path, &store.config().join("projects")) {
         bail!(
-            "could not watch {name}: it is the session's own transcript, and what a watch tells is written there; from              another session it can be watched (--session ID)"
+            "could not watch {name}: it is the session's own transcript, and what a watch tells is written there; from \
+             another session it can be watched (--session ID)"
         );
     }
     Ok(())
@@ -374,7 +375,12 @@ fn say(args: &Args, host: &Host, store: &Store, watch: &Watch) -> Result<()> {
     {
         page.line(&[(Look::Warn, "  the file is not there yet; it is waited for")]);
     }
-    if watch.maker.session.is_some() && !watched {
+    if watch.maker.session.is_none() {
+        page.line(&[(
+            Look::Warn,
+            "  a session of the project watches it; where none is open, the next one does",
+        )]);
+    } else if !watched {
         let hint = format!(
             "  no watcher runs in this session: longhaul watch wait {number} blocks until there is something to tell"
         );
