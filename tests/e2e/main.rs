@@ -35,6 +35,7 @@ mod liveness;
 mod longhaul;
 mod market;
 mod notices;
+mod picture;
 mod probe;
 mod reader;
 mod rows;

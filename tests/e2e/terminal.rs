@@ -84,6 +84,15 @@ impl Terminal {
         text(&self.shown.lock())
     }
 
+    /// The cells of each row, from the top.
+    pub fn cells(&self) -> Vec<Vec<vt100::Cell>> {
+        let shown = self.shown.lock();
+        let screen = shown.screen();
+        let (rows, columns) = screen.size();
+        let row = |at| (0..columns.get()).filter_map(|column| screen.cell(at, column).cloned()).collect();
+        (0..rows.get()).map(row).collect()
+    }
+
     /// The notifications that this terminal was given to show.
     pub fn notifications(&self) -> Vec<String> {
         let written = String::from_utf8_lossy(&self.shown.written.lock().unwrap()).into_owned();

@@ -48,6 +48,12 @@ impl Saga {
         self
     }
 
+    /// Lets time go by before the next row.
+    pub fn later(&mut self, ms: i64) -> &mut Self {
+        self.now += ms;
+        self
+    }
+
     /// A row that hangs on the one before, and is the next leaf.
     pub fn row(&mut self, row: Value) -> &mut Self {
         self.serial += 1;
