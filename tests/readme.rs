@@ -28,10 +28,11 @@ fn the_first_block_holds_two_commands_and_ci_runs_both() {
 }
 
 #[test]
-fn every_longhaul_command_in_the_readme_parses() {
+fn every_longhaul_command_in_the_readme_and_its_pages_parses() {
     let sandbox = Sandbox::new();
-    let readme = read("README.md");
-    let lines = blocks(&readme, "sh");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let texts = pages(root).into_iter().map(|page| fs_err::read_to_string(page).unwrap());
+    let lines: Vec<_> = texts.flat_map(|text| blocks(&text, "sh")).collect();
     let commands: Vec<_> = lines.iter().filter_map(|line| line.strip_prefix("longhaul ")).collect();
     assert!(commands.len() >= 4, "{lines:?}");
     for command in commands {
@@ -70,6 +71,58 @@ fn the_configuration_is_documented_as_it_is_read() {
     for variable in rows.iter().filter(|row| row[3].starts_with('`')).map(|row| row[3].trim_matches('`')) {
         let said = Sandbox::new().env(variable, "{}").longhaul(&["sessions"]);
         assert!(said.code == 1 && said.stderr.contains(variable), "{variable}: {said:?}");
+    }
+}
+
+/// Where the links and pictures of a text lead that stay within the repository: the file and the heading.
+fn links(text: &str) -> Vec<(String, Option<String>)> {
+    let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    let inside = targets.filter(|target| !target.contains("://"));
+    let parts = |target: &str| match target.split_once('#') {
+        Some((file, heading)) => (file.to_owned(), Some(heading.to_owned())),
+        None => (target.to_owned(), None),
+    };
+    inside.map(parts).collect()
+}
+
+/// The headings of a text, as links name them.
+fn headings(text: &str) -> Vec<String> {
+    let slug = |title: &str| {
+        let signs = title.to_lowercase();
+        let kept = signs.chars().filter(|sign| sign.is_alphanumeric() || " -".contains(*sign));
+        kept.map(|sign| if sign == ' ' { '-' } else { sign }).collect()
+    };
+    text.lines().filter_map(|line| line.trim_start_matches('#').strip_prefix(' ')).map(slug).collect()
+}
+
+/// The README and the pages that it links, below this directory.
+fn pages(root: &Path) -> Vec<std::path::PathBuf> {
+    let docs = fs_err::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let pages = docs.filter(|path| path.extension().is_some_and(|kind| kind == "md"));
+    pages.chain([root.join("README.md")]).collect()
+}
+
+#[test]
+#[cfg(unix)]
+fn what_the_readme_links_is_in_the_checkout_and_in_the_installed_plugin() {
+    let aside = tempfile::tempdir().unwrap();
+    let tree = aside.path().join("tree");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let made = std::process::Command::new("sh").arg(root.join(".ci/plugin-tree")).arg(&tree).status();
+    assert!(made.unwrap().success());
+    for root in [root, &tree] {
+        let pages = pages(root);
+        assert!(pages.len() >= 5, "{pages:?}");
+        for page in pages {
+            let text = fs_err::read_to_string(&page).unwrap();
+            for (file, heading) in links(&text) {
+                let to = if file.is_empty() { page.clone() } else { page.parent().unwrap().join(&file) };
+                assert!(to.is_file(), "{} links {}, which is not there", page.display(), to.display());
+                let Some(heading) = heading else { continue };
+                let there = headings(&fs_err::read_to_string(&to).unwrap());
+                assert!(there.contains(&heading), "{} links #{heading}: {there:?}", page.display());
+            }
+        }
     }
 }
 
