@@ -705,6 +705,22 @@ fn whatever_stands_in_a_files_place_every_line_is_there() {
 }
 
 #[test]
+fn a_link_whose_directory_is_not_on_path_needs_that_alone() {
+    let machine = Machine::new();
+    fs_err::remove_file(machine.path("bin/longhaul")).unwrap();
+    let made = machine.path("home/.local/bin/longhaul");
+    fs_err::create_dir_all(made.parent().unwrap()).unwrap();
+    symlink(machine.state().join("bin/current/longhaul"), &made).unwrap();
+    let (code, lines) = machine.doctor();
+    let line = &lines["path"];
+    assert_eq!((code, &line["status"]), (0, &json!("note")), "{line:#}");
+    assert!(line["fix"].as_str().unwrap().ends_with("export PATH=\"$HOME/.local/bin:$PATH\""), "{line:#}");
+    fs_err::remove_file(&made).unwrap();
+    let (_, lines) = machine.doctor();
+    assert!(lines["path"]["fix"].as_str().unwrap().ends_with("longhaul setup --link"), "{lines:#?}");
+}
+
+#[test]
 fn the_readme_explains_every_line() {
     let machine = Machine::new();
     let readme = fs_err::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();

@@ -246,7 +246,10 @@ fn shown(report: &Report, host: &Host, store: &Store) -> String {
         } else {
             ""
         };
-        lines.push(format!("{name}: {} {would}{}: {}", part.path.display(), part.action, part.reason));
+        // Where no way to make one was found, there is no place but its name.
+        let place =
+            if part.path == Path::new(name) { String::new() } else { format!("{} ", part.path.display()) };
+        lines.push(format!("{name}: {place}{would}{}: {}", part.action, part.reason));
     }
     if matches!(programs.action, "removed" | "absent") && !report.dry_run && store.dir().is_dir() {
         lines.push(format!("records stay in {}", store.dir().display()));

@@ -143,6 +143,17 @@ impl Link {
         report::diff(&self.at, old, new)
     }
 
+    /// Whether it is there and leads to the installed program.
+    pub fn is_made(&self) -> bool {
+        self.there == There::Current
+    }
+
+    /// What a setup says where the link's directory is not on the person's `PATH`.
+    pub fn warning(&self, host: &Host) -> Option<String> {
+        let how = self.off_path(host)?;
+        Some(format!("{} is not on your PATH; {how}", self.at.parent()?.display()))
+    }
+
     /// How to put the link's directory on the path of the person's shell, where it is not.
     pub fn off_path(&self, host: &Host) -> Option<String> {
         let dir = self.at.parent()?;
@@ -156,13 +167,12 @@ impl Link {
                 )
             };
             let shell = host.env("SHELL").unwrap_or_default();
-            let how = match shell.rsplit('/').next().unwrap_or_default() {
+            match shell.rsplit('/').next().unwrap_or_default() {
                 "fish" => format!("in fish: fish_add_path {}", word(&dir.to_string_lossy())),
                 "zsh" => line("~/.zshrc"),
                 "bash" => line("~/.bashrc"),
                 _ => line("your shell's profile"),
-            };
-            format!("{} is not on your PATH; {how}", dir.display())
+            }
         })
     }
 }

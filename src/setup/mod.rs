@@ -181,7 +181,7 @@ fn extras(
         let done = link.carry_out(request.link, &mut record.link, request.dry_run, confirm);
         let part = Part::or_failed(done, link.path());
         if !matches!(part.action, "kept" | "failed" | "removed") {
-            report.warnings.extend(link.off_path(host));
+            report.warnings.extend(link.warning(host));
         }
         report.link = Some(part);
     }

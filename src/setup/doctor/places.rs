@@ -40,6 +40,8 @@ pub enum Run {
 pub enum OnPath {
     /// None of that name.
     None,
+    /// None, though setup's link is made, and how its directory comes there.
+    Aside(PathBuf, String),
     /// The installed one, at this place.
     Installed(PathBuf),
     /// The one that looks, which is not the installed one.
@@ -189,6 +191,9 @@ pub fn path(facts: &Places) -> Line {
             Line::note(NAME, format!("longhaul is {}, not the installed one", path.display()))
         }
         OnPath::None => Line::note(NAME, "longhaul is not on PATH").fix("longhaul setup --link"),
+        OnPath::Aside(link, how) => {
+            Line::note(NAME, format!("{}, and its directory is not on PATH", link.display())).fix(how)
+        }
         OnPath::Other(path) => Line::broken(
             NAME,
             format!("longhaul is {}, not the installed one, {stable}", path.display()),
@@ -346,6 +351,8 @@ mod tests {
     fn another_longhaul_on_path_is_told() {
         let on = |on_path| path(&Places { on_path, ..healthy() });
         assert_eq!(on(OnPath::None).mark, Mark::Note);
+        let aside = on(OnPath::Aside("/h/.local/bin/longhaul".into(), "add this line".into()));
+        assert_eq!((aside.mark, aside.fix.as_deref()), (Mark::Note, Some("add this line")));
         assert_eq!(on(OnPath::This("/c/longhaul".into())).mark, Mark::Note);
         let other = on(OnPath::Other("/opt/longhaul".into()));
         assert!(other.is_broken() && other.fix.unwrap().starts_with("rm /opt/longhaul"));

@@ -10,9 +10,9 @@ use crate::client::{projects, session_file, wiring};
 use crate::host::clock::epoch_ms;
 use crate::host::program::{on_path, refusal};
 use crate::host::{disk, files};
-use crate::setup::VERSION;
 use crate::setup::doctor::places::{Kept, Leftovers, OnPath, Place, Places, Run};
 use crate::setup::programs::{PROGRAMS, idle};
+use crate::setup::{VERSION, link};
 use crate::store::RunDir;
 use crate::store::chains::Entry;
 
@@ -63,7 +63,7 @@ fn on_the_path(around: &Around<'_>, stable: &Path) -> OnPath {
     let named = on_path(around.host, &[&name]);
     let Some(path) = named.iter().find(|path| path.is_file()) else {
         let dangling = named.iter().find(|path| path.is_symlink());
-        return dangling.map_or(OnPath::None, |path| OnPath::Dangling(path.clone()));
+        return dangling.map_or_else(|| aside(around), |path| OnPath::Dangling(path.clone()));
     };
     if let Some(why) = refusal(around.host, path, &around.untrusted) {
         return OnPath::Refused(format!("{} {why}", path.display()));
@@ -76,6 +76,13 @@ fn on_the_path(around: &Around<'_>, stable: &Path) -> OnPath {
     } else {
         OnPath::Other(path.clone())
     }
+}
+
+/// Where no `longhaul` is on `PATH`: whether setup's link only waits for its directory to be there.
+fn aside(around: &Around<'_>) -> OnPath {
+    let link = link::look(around.host, around.store).filter(link::Link::is_made);
+    let how = link.and_then(|link| Some((link.path().to_owned(), link.off_path(around.host)?)));
+    how.map_or(OnPath::None, |(link, how)| OnPath::Aside(link, how))
 }
 
 /// The transcripts that handoffs name, each once.
