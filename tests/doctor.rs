@@ -721,6 +721,17 @@ fn a_link_whose_directory_is_not_on_path_needs_that_alone() {
 }
 
 #[test]
+fn the_list_of_sessions_rounds_as_the_gauge_does() {
+    let machine = Machine::new();
+    machine.sandbox.transcript(&Rows::new().prompt("hello").response(831_000).rows);
+    let said = machine.sandbox.longhaul(&["weigh", "--session", SESSION]);
+    assert!(said.stdout.contains("86 % of its wall (831k of 967k"), "{said:?}");
+    let said = machine.sandbox.longhaul(&["sessions", "--json"]);
+    let all: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(all[0]["context_percent"], json!(86), "{said:?}");
+}
+
+#[test]
 fn the_readme_explains_every_line() {
     let machine = Machine::new();
     let readme = fs_err::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::page::{Look, Page};
 use super::{print, print_json, select};
 use crate::base::text::{clean, fit, width};
+use crate::base::tokens;
 use crate::client::session_file::Status;
 use crate::gauge::gather::{Leaves, Subject, take};
 use crate::host::clock::Deadline;
@@ -133,8 +134,7 @@ fn shares(host: &Host, store: &Store, sessions: &[Session]) -> Vec<Option<u64>> 
         let subject =
             Subject { session: Some(session.id.clone()), leaves: Leaves::Progress, ..Subject::default() };
         let reading = take(host, Some(store), &subject, SHARE_MS).reading;
-        let context = reading.context?;
-        context.tokens.saturating_mul(100).checked_div(reading.wall.tokens)
+        Some(tokens::percent(reading.context?.tokens, reading.wall.tokens))
     };
     sessions.iter().map(share).collect()
 }
