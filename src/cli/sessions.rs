@@ -53,7 +53,7 @@ const HELP: &str = "Examples:
   longhaul sessions
   longhaul sessions --project . --json
   longhaul sessions --check || echo \"somebody should look\"   (for cron, systemd and launchd)
-  longhaul sessions --notify > /dev/null                      (tells you of each, once)
+  longhaul sessions --notify > /dev/null                     (tells you of each, once)
 
 Verdicts: working, waiting (for you), idle, background (tasks run on), stale? and dead? (busy, and \
 nothing moves), dead (the process is gone), parked (in the background, stopped while idle), \
