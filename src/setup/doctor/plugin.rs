@@ -129,7 +129,8 @@ pub fn plugin(facts: &Plugin, client: &Client) -> Line {
     let from = from.unwrap_or_else(|| "OWNER/longhaul".to_owned());
     let fix = format!("claude plugin marketplace add {from} && claude plugin install longhaul@longhaul");
     match client.found {
-        Found::Nothing => Line::note(NAME, "there is no client that could load it").fix(fix),
+        // The way to it stands in the line of the client; what comes then cannot be typed before.
+        Found::Nothing => Line::note(NAME, "there is no client yet that could load it"),
         _ => Line::broken(NAME, "the client does not know the plugin", fix),
     }
 }
@@ -196,7 +197,8 @@ mod tests {
         let unknown = Plugin { checkout: Some("/my checkout".into()), ..Plugin::default() };
         let line = plugin(&unknown, &is(2, 1, 332));
         assert!(line.is_broken() && line.fix.unwrap().contains("add '/my checkout' && "));
-        assert_eq!(plugin(&unknown, &of(Found::Nothing)).mark, Mark::Note);
+        let early = plugin(&unknown, &of(Found::Nothing));
+        assert_eq!((early.mark, early.fix), (Mark::Note, None), "no claude can be typed");
         let given = Plugin { given: vec!["/p".into()], ..unknown };
         assert_eq!(plugin(&given, &is(2, 1, 332)).mark, Mark::Ok);
     }
