@@ -1,6 +1,6 @@
 //! What the model is told in live sessions, and when it is not.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::api::{Answer, Gate, Kind, Request};
 use crate::bench::{Bench, LONG, wait, write_json};
@@ -83,9 +83,17 @@ fn due_inside_a_turn(bench: &Bench) -> (Terminal, Gate) {
     bench.api.wait_for(3, LONG);
     session.wait_for(" 313k/367k ");
     session.say("MEANWHILE");
+    // The hook has run when it is in the queue.
+    wait("the prompt to be queued", LONG, || is_in_queue(bench, "enqueue"));
     let kept = bench.config().join("longhaul/gauge").join(format!("{}.notice.json", session_id(bench)));
-    wait("the notice", LONG, || kept.exists().then_some(()));
+    assert!(kept.exists(), "nothing was said with it");
     (session, gate)
+}
+
+/// Whether that has happened to the prompt typed meanwhile.
+fn is_in_queue(bench: &Bench, operation: &str) -> Option<()> {
+    let is_it = |row: &Value| row["operation"] == operation && row["content"] == "MEANWHILE";
+    bench.transcript(None).iter().any(is_it).then_some(())
 }
 
 #[test]
@@ -108,8 +116,7 @@ fn a_notice_that_went_with_a_prompt_taken_back_is_given_with_the_next() {
     let bench = plugged(bench);
     let (mut session, gate) = due_inside_a_turn(&bench);
     session.key(UP);
-    let taken_back = || bench.transcript(None).iter().any(|row| row["operation"] == "popAll").then_some(());
-    wait("the prompt to be taken back", LONG, taken_back);
+    wait("the prompt to be taken back", LONG, || is_in_queue(&bench, "popAll"));
     session.key(CTRL_U);
     gate.open();
     session.wait_for(" 314k/367k ");
