@@ -1,6 +1,6 @@
 //! An agent of the person's own launchd (macOS).
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
@@ -31,10 +31,20 @@ pub fn find(host: &Host, job: &Job, untrusted: &[PathBuf]) -> Result<Option<Laun
 /// The agent, whether there is launchd or not.
 pub fn here(host: &Host, job: &Job, untrusted: &[PathBuf]) -> Result<Launchd> {
     let home = host.home().context("could not find the home directory; set HOME")?;
-    let label = format!("local.{}.sessions", job.name);
-    let path = home.join("Library/LaunchAgents").join(format!("{label}.plist"));
+    let label = label(&job.name);
+    let path = home.join(file(&label));
     let units = Units(vec![(path, agent(job, &label))]);
     Ok(Launchd { units, label, launchctl: tools::find(host, "launchctl", untrusted) })
+}
+
+/// What launchd calls the agent.
+pub fn label(name: &str) -> String {
+    format!("local.{name}.sessions")
+}
+
+/// Its file, below the home directory.
+pub fn file(label: &str) -> PathBuf {
+    Path::new("Library/LaunchAgents").join(format!("{label}.plist"))
 }
 
 impl Launchd {

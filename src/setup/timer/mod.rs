@@ -42,16 +42,28 @@ impl Job {
         let config = text(store.config())?;
         let mut env = vec![("CLAUDE_CONFIG_DIR", config.clone())];
         env.extend(bus(host).map(|bus| ("DBUS_SESSION_BUS_ADDRESS", bus)));
-        let usual = host.home().map(|home| home.join(".claude"));
-        let moved = usual.as_deref() != Some(store.config());
-        let name = if moved {
-            format!("longhaul-{:08x}", digest(&[config.as_bytes()]) >> 32)
-        } else {
-            "longhaul".to_owned()
-        };
         let program = command::installed(store, "longhaul");
-        Ok(Self { program: text(&program)?, env, name })
+        Ok(Self { program: text(&program)?, env, name: name(host, store) })
     }
+}
+
+/// The timer's name: another one for each configuration directory but the usual one.
+fn name(host: &Host, store: &Store) -> String {
+    let usual = host.home().map(|home| home.join(".claude"));
+    if usual.as_deref() == Some(store.config()) {
+        return "longhaul".to_owned();
+    }
+    format!("longhaul-{:08x}", digest(&[store.config().as_os_str().as_encoded_bytes()]) >> 32)
+}
+
+/// The file that a systemd timer is known by, below the manager's configuration directory.
+pub fn systemd_file(host: &Host, store: &Store) -> PathBuf {
+    systemd::file(&name(host, store))
+}
+
+/// The file that a launchd agent is known by, below the home directory.
+pub fn launchd_file(host: &Host, store: &Store) -> PathBuf {
+    launchd::file(&launchd::label(&name(host, store)))
 }
 
 /// A path as it can stand in a line of a file that others read.

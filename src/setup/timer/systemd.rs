@@ -1,6 +1,6 @@
 //! A timer of the person's own systemd manager.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
@@ -39,10 +39,9 @@ pub fn here(host: &Host, job: &Job, untrusted: &[PathBuf]) -> Result<Systemd> {
     let config = config
         .or_else(|| Some(host.home()?.join(".config")))
         .context("could not find the home directory; set HOME")?;
-    let dir = config.join("systemd/user");
+    let timer = config.join(file(&job.name));
+    let units = vec![(timer.with_extension("service"), service(job)), (timer, schedule())];
     let timer = format!("{}.timer", job.name);
-    let units =
-        vec![(dir.join(format!("{}.service", job.name)), service(job)), (dir.join(&timer), schedule())];
     let systemctl = tool.filter(|_| says.is_some());
     let ask = |tool: &Tool| tool.ask(&["--user", "is-enabled", &timer], b"").ok();
     let enabled = systemctl.as_ref().and_then(ask).is_some_and(|ran| ran.code == Some(0));
@@ -102,6 +101,11 @@ impl Way for Systemd {
         let _ = self.order(&["daemon-reload"]);
         if gone { Ok(()) } else { stopped }
     }
+}
+
+/// The timer's unit, below the configuration directory.
+pub fn file(name: &str) -> PathBuf {
+    Path::new("systemd/user").join(format!("{name}.timer"))
 }
 
 /// `XDG_CONFIG_HOME` of the manager, where it is set to a plain absolute path.

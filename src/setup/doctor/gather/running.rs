@@ -1,9 +1,9 @@
 //! Sessions that run, their watchers, the timer, who draws their line, and the wall of one of them.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::{Around, own_session, record};
-use crate::base::id::{SessionId, digest};
+use crate::base::id::SessionId;
 use crate::client::plugins::strongest;
 use crate::client::program::Version;
 use crate::client::session_file::{self, SessionFile};
@@ -16,7 +16,7 @@ use crate::liveness::verdict::Limits;
 use crate::setup::doctor::plugin::{Client, Plugin};
 use crate::setup::doctor::sessions::{Open, Sessions, Timer, Watcher};
 use crate::setup::doctor::statusline::{Figures, Setup, StatusLine, Wall};
-use crate::store::Store;
+use crate::setup::timer;
 use crate::store::beats::Kind;
 use crate::store::config::Beside;
 use crate::store::session::Slot;
@@ -78,26 +78,25 @@ pub fn sessions(around: &Around<'_>) -> Sessions {
 /// The timer as setup's record and the system's own files have it.
 fn timer(around: &Around<'_>) -> Timer {
     let record = record(around.store);
-    let timer = record.as_ref().and_then(|record| record.get("timer"));
+    let made = record.as_ref().and_then(|record| record.get("timer"));
     let brought =
-        timer.and_then(|timer| timer.get("brought")).and_then(serde_json::Value::as_bool) == Some(true);
+        made.and_then(|timer| timer.get("brought")).and_then(serde_json::Value::as_bool) == Some(true);
     if !brought {
         return Timer::None;
     }
-    let way = timer.and_then(|timer| timer.get("way")).and_then(serde_json::Value::as_str).unwrap_or("timer");
+    let way = made.and_then(|timer| timer.get("way")).and_then(serde_json::Value::as_str).unwrap_or("timer");
     let program = around.store.current().join(format!("longhaul{}", std::env::consts::EXE_SUFFIX));
     if !program.is_file() {
         return Timer::Broken(format!("the {way} timer starts {}, which is gone", program.display()));
     }
     let Some(home) = around.host.home() else { return Timer::Set(way.to_owned()) };
-    let name = timer_name(around.store, &home);
     let units = match way {
         "systemd" => {
             let configs = [around.host.env_path("XDG_CONFIG_HOME"), Some(home.join(".config"))];
-            let unit = |config: PathBuf| config.join("systemd/user").join(format!("{name}.timer"));
-            configs.into_iter().flatten().map(unit).collect()
+            let file = timer::systemd_file(around.host, around.store);
+            configs.into_iter().flatten().map(|config| config.join(&file)).collect()
         }
-        "launchd" => vec![home.join("Library/LaunchAgents").join(format!("local.{name}.sessions.plist"))],
+        "launchd" => vec![home.join(timer::launchd_file(around.host, around.store))],
         // A crontab is told by a program alone.
         _ => return Timer::Set(format!("{way}, as set up")),
     };
@@ -110,14 +109,6 @@ fn timer(around: &Around<'_>) -> Timer {
         return Timer::Broken(format!("{} is not enabled", unit.display()));
     }
     Timer::Set(format!("{way}, {}", unit.display()))
-}
-
-/// The timer's name: another one for each configuration directory but the usual one.
-fn timer_name(store: &Store, home: &Path) -> String {
-    if store.config() == home.join(".claude") {
-        return "longhaul".to_owned();
-    }
-    format!("longhaul-{:08x}", digest(&[store.config().as_os_str().as_encoded_bytes()]) >> 32)
 }
 
 /// Who draws the gauge.
