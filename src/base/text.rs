@@ -39,6 +39,11 @@ pub fn fit(text: &str, cells: usize) -> String {
     out
 }
 
+/// The text with blanks behind it, up to this many cells.
+pub fn pad(text: &str, cells: usize) -> String {
+    format!("{text}{}", " ".repeat(cells.saturating_sub(width(text))))
+}
+
 /// JSON as it may be shown: what a terminal would act on stands as an escape. JSON itself escapes only the
 /// first of the control characters.
 pub fn clean_json(json: &str) -> String {

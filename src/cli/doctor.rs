@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::page::{Look, Page};
 use super::{print, print_json, select};
-use crate::base::text::width;
+use crate::base::text::pad;
 use crate::host::Host;
 use crate::setup::VERSION;
 use crate::setup::doctor::line::{Line, Mark};
@@ -44,16 +44,14 @@ pub fn run(args: &Args, host: &Host) -> Result<ExitCode> {
 }
 
 fn show(page: &mut Page, lines: &[Line]) {
-    let padded =
-        |text: &str, cells: usize| format!("{text}{}", " ".repeat(cells.saturating_sub(width(text))));
     for line in lines {
         let look = match line.mark {
             Mark::Ok => Look::Good,
             Mark::Note => Look::Warn,
             Mark::Broken => Look::Bad,
         };
-        let mark = padded(line.mark.word(), 8);
-        page.line(&[(look, &mark), (Look::Strong, &padded(line.name, 13)), (Look::Plain, &line.what)]);
+        let mark = pad(line.mark.word(), 8);
+        page.line(&[(look, &mark), (Look::Strong, &pad(line.name, 13)), (Look::Plain, &line.what)]);
         if let Some(fix) = &line.fix {
             page.line(&[(Look::Plain, &" ".repeat(21)), (Look::Faint, "fix: "), (Look::Plain, fix)]);
         }

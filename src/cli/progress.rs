@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::ops::ControlFlow;
 
-use crate::base::text::{clean, width};
+use crate::base::text::{clean, pad, width};
 use crate::handoff::Follow;
 use crate::host::clock::Deadline;
 use crate::host::terminal;
@@ -24,8 +24,7 @@ impl Display {
             return self.say(text);
         }
         let text = clean(text);
-        let room = self.shown.saturating_sub(width(&text));
-        let _ = write!(std::io::stderr(), "\r{text}{}", " ".repeat(room));
+        let _ = write!(std::io::stderr(), "\r{}", pad(&text, self.shown));
         self.shown = width(&text);
     }
 

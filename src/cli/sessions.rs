@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::page::{Look, Page};
 use super::{print, print_json, select};
-use crate::base::text::{clean, fit, width};
+use crate::base::text::{clean, fit, pad, width};
 use crate::base::tokens;
 use crate::client::session_file::Status;
 use crate::gauge::gather::{Leaves, Subject, take};
@@ -204,7 +204,6 @@ fn table(page: &mut Page, host: &Host, sessions: &[Session], shares: &[Option<u6
         columns.map_or(NAME_MOST, |columns| columns.saturating_sub(taken).clamp(NAME_LEAST, NAME_MOST));
     let titles: Vec<String> = titles.iter().map(|title| fit(title, room)).collect();
     let (names, phases_wide, projects_wide) = (widest(&titles), widest(&phases), widest(&projects));
-    let padded = |text: &str, to: usize| format!("{text}{}", " ".repeat(to.saturating_sub(width(text))));
     for (at, session) in sessions.iter().enumerate() {
         let verdict = session.judged.verdict;
         let silence = format!("{:>8}s  ", seconds(session.judged.silence));
@@ -212,9 +211,9 @@ fn table(page: &mut Page, host: &Host, sessions: &[Session], shares: &[Option<u6
         page.line(&[
             (look(verdict), &format!("{:<10}", verdict.word())),
             (Look::Plain, &silence),
-            (Look::Strong, &padded(&titles[at], names)),
-            (Look::Plain, &format!("  {}", padded(&phases[at], phases_wide))),
-            (Look::Faint, &format!("  {}  ", padded(&projects[at], projects_wide))),
+            (Look::Strong, &pad(&titles[at], names)),
+            (Look::Plain, &format!("  {}", pad(&phases[at], phases_wide))),
+            (Look::Faint, &format!("  {}  ", pad(&projects[at], projects_wide))),
             (Look::Plain, &share),
         ]);
     }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::base::id::is_plain;
 use crate::base::shell::word;
 use crate::base::span::rough;
-use crate::base::text::{clean, fit, width};
+use crate::base::text::{clean, fit, pad, width};
 use crate::base::tokens::short;
 use crate::cli::page::{Look, Page};
 use crate::cli::select;
@@ -173,8 +173,7 @@ pub fn table(page: &mut Page, host: &Host, store: &Store, entries: &[&Entry]) {
                 None => format!("–/{}", short(weight.wall)),
             },
         );
-        let pad = " ".repeat(widest - width(&id));
-        let front = format!("{id}{pad}  ");
+        let front = format!("{}  ", pad(&id, widest));
         let behind = format!("  {line}  {age:>4}  {weight:>11}  ");
         let taken = width(&front) + 11 + width(&behind);
         let mut title = clean(name(entry));
