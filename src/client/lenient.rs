@@ -11,9 +11,14 @@ const NAME_MOST: usize = 4096;
 /// Bytes of a long text that are looked at.
 const BEGINNING: usize = 4096;
 
+/// A file's text without the byte order mark that some editors put before it.
+pub fn without_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
+}
+
 /// Reads a JSON object, with or without a byte order mark; anything else is nothing.
 pub fn object<T: for<'a> Deserialize<'a>>(bytes: &[u8]) -> Option<T> {
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii();
+    let bytes = without_mark(bytes).trim_ascii();
     bytes.starts_with(b"{").then(|| serde_json::from_slice(bytes).ok())?
 }
 

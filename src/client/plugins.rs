@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::flags::Flags;
+use super::lenient::without_mark;
 use super::settings::{Origin, Settings};
 use crate::host::files;
 
@@ -31,7 +32,7 @@ pub fn whole(settings: &Settings, flags: &Flags) -> Vec<Whole> {
             (None, Some(given)) => (scope.origin.to_string(), given.clone().into_bytes()),
             (None, None) => return None,
         };
-        let value = serde_json::from_slice(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes)).ok()?;
+        let value = serde_json::from_slice(without_mark(&bytes)).ok()?;
         Some(Whole { origin: scope.origin, place, value })
     });
     read.collect()

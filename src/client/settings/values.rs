@@ -7,6 +7,8 @@ use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::client::lenient::without_mark;
+
 /// One settings file's values that matter here.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Values {
@@ -83,7 +85,7 @@ fn is_status_line(value: &Value) -> bool {
 impl Values {
     /// Reads one file's text. Comments are not JSON and the client refuses them too.
     pub fn parse(bytes: &[u8]) -> Result<Self, serde_json::Error> {
-        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+        let bytes = without_mark(bytes);
         // What holds nothing counts as empty.
         if matches!(bytes.trim_ascii(), b"" | b"[]" | b"null" | b"\"\"") {
             return Ok(Self::default());
