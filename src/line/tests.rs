@@ -64,8 +64,6 @@ fn other_sessions_that_need_a_look_are_counted_and_give_way_late() {
     let beside = Beside { fleet, ..Beside::default() };
     let mut odd = reading(Some(990_000));
     odd.formula.clamped = Some(200_000);
-    let by_hand = gauge_of_a_window_set_by_hand();
-    assert!(by_hand.ends_with(" | no-compact | unverified"), "{by_hand}");
     let line = |width| draw(&odd, beside, Style { width, ..WIDE });
     assert!(line(200).ends_with(" | no-compact | 2 stalled | 1 dead | 3 waiting for you"), "{}", line(200));
     let mut shown: Vec<String> = (1..=130).rev().map(line).collect();
@@ -149,8 +147,10 @@ fn names_cannot_act_on_the_terminal() {
     assert!(drawn(&odd, WIDE).starts_with("█"), "an empty name is no segment");
 }
 
-fn gauge_of_a_window_set_by_hand() -> String {
+#[test]
+fn a_window_set_by_hand_beyond_the_models_is_unverified() {
     let mut odd = reading(Some(990_000));
     odd.formula.unverified = true;
-    draw(&odd, Beside::default(), WIDE)
+    let line = drawn(&odd, WIDE);
+    assert!(line.ends_with(" | no-compact | unverified"), "{line}");
 }

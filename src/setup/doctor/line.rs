@@ -80,6 +80,14 @@ pub fn some(list: &[String]) -> String {
     if list.len() > SHOWN { format!("{shown} and {} more", list.len() - SHOWN) } else { shown }
 }
 
+/// Fails unless something is broken, the line says this of it, and that mends it.
+#[cfg(test)]
+#[track_caller]
+pub(super) fn broken(line: &Line, part: &str, fix: &str) {
+    assert!(line.is_broken() && line.what.contains(part), "{line:?}");
+    assert_eq!(line.fix.as_deref(), Some(fix));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -293,6 +293,7 @@ pub fn leftovers(facts: &Places) -> Line {
 #[cfg(test)]
 mod tests {
     use super::super::line::Mark;
+    use super::super::line::broken;
     use super::*;
 
     const DAY: i64 = 24 * HOUR_MS;
@@ -314,12 +315,6 @@ mod tests {
             user_settings: "/h/.claude/settings.json".into(),
             leftovers: Leftovers::default(),
         }
-    }
-
-    #[track_caller]
-    fn broken(line: &Line, part: &str, fix: &str) {
-        assert!(line.is_broken() && line.what.contains(part), "{line:?}");
-        assert_eq!(line.fix.as_deref(), Some(fix));
     }
 
     #[test]

@@ -180,6 +180,7 @@ fn hindered(name: &'static str, path: &Path, hindrance: &Hindrance, repair: &str
 
 #[cfg(test)]
 mod tests {
+    use super::super::line::broken;
     use super::*;
 
     const REPAIR: &str = "./target/release/longhaul setup";
@@ -208,12 +209,6 @@ mod tests {
             newer_build: None,
             repair: REPAIR.into(),
         }
-    }
-
-    #[track_caller]
-    fn broken(line: &Line, part: &str, fix: &str) {
-        assert!(line.is_broken() && line.what.contains(part), "{line:?}");
-        assert_eq!(line.fix.as_deref(), Some(fix));
     }
 
     #[test]

@@ -202,6 +202,7 @@ pub fn timer(facts: &Sessions) -> Line {
 #[cfg(test)]
 mod tests {
     use super::super::line::Mark;
+    use super::super::line::broken;
     use super::*;
 
     fn open(id: &str) -> Open {
@@ -224,12 +225,6 @@ mod tests {
             background_stays: false,
             timer: Timer::None,
         }
-    }
-
-    #[track_caller]
-    fn broken(line: &Line, part: &str, fix: &str) {
-        assert!(line.is_broken() && line.what.contains(part), "{line:?}");
-        assert_eq!(line.fix.as_deref(), Some(fix));
     }
 
     #[test]
