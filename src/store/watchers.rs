@@ -135,9 +135,11 @@ impl Store {
     /// most `limit` entries are looked at.
     pub fn prune_watchers(&self, limit: usize) {
         let here = process::numbering();
-        let elsewhere =
-            |client| self.last_watcher(client).is_some_and(|stamp| !stamp.is_numbered_as(here.as_ref()));
-        let is_gone = |client| self.watcher(client).is_none() && !elsewhere(client);
+        let runs = |stamp: &Stamp| process::find(stamp.client).is_some_and(|client| stamp.is_of(&client));
+        let is_gone = |client| {
+            let stamp = self.last_watcher(client);
+            stamp.is_none_or(|stamp| stamp.is_numbered_as(here.as_ref()) && !runs(&stamp))
+        };
         let Ok(entries) = std::fs::read_dir(self.dir().join(DIR)) else { return };
         for path in entries.flatten().take(limit).map(|entry| entry.path()) {
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
