@@ -1,14 +1,12 @@
 //! Keys of the person's settings beside the status line: set by span, remembered one by one, and taken back only
 //! where they still hold what was written.
 
-use std::path::Path;
-
 use anyhow::{Result, bail};
 use serde_json::Value;
 
 use super::file::File;
+use super::plan;
 use super::wire::{put, remembered};
-use super::{plan, remove_if_there};
 use crate::store::Store;
 use crate::store::setup::{Key, Record};
 
@@ -103,11 +101,5 @@ pub fn write(
             None => now.keys.push(key),
         }
     }
-    let done = put(store, record, now, file, old, new, backup.as_deref());
-    if !matches!(done, Ok(true))
-        && let Some(backup) = backup.as_deref().filter(|path: &&Path| path.exists())
-    {
-        remove_if_there(backup)?;
-    }
-    done
+    put(store, record, now, file, old, new, backup.as_deref())
 }

@@ -46,10 +46,6 @@ pub fn carry_out(
         if matches!(done, Ok(true)) {
             return Ok(plan.outcome(backup));
         }
-        // Nothing was changed, so there is nothing that this copy would be needed for.
-        if let Some(backup) = backup {
-            super::remove_if_there(&backup)?;
-        }
         done?;
         plan = plan_again(store, ask, drawer, record, &mut Vec::new())?;
     }
@@ -73,7 +69,7 @@ fn write(store: &Store, plan: &Plan, new: &[u8], record: &mut Record, backup: Op
 }
 
 /// Copies the file as it was in `old` and replaces it as it is in `file`; `false` where somebody else wrote it
-/// since that was read. The record says first what is to be done and last what was done, so that an end in
+/// since that was read, and then the copy goes again. The record says first what is to be done and last what was done, so that an end in
 /// between is known the next time.
 pub fn put(
     store: &Store,
@@ -96,8 +92,10 @@ pub fn put(
     let done = replace();
     if !matches!(done, Ok(true)) {
         *record = before;
-        save(store, record)?;
-        return done;
+        let saved = save(store, record);
+        // Nothing was changed, so there is nothing that this copy would be needed for.
+        backup.map_or(Ok(false), super::remove_if_there)?;
+        return saved.and(done);
     }
     (record.settings, record.pending) = (Some(now), None);
     // The file is written. Where this fails, the next setup or undo sees that from the file itself.
