@@ -1,6 +1,7 @@
 //! What setup brings beside programs and status line (a link, a timer, the plugin): whether to, decided from
 //! facts without files. What a person took away is not brought again unasked.
 
+use super::{About, Question};
 use crate::store::setup::Extra;
 
 /// What a person said of it.
@@ -70,6 +71,21 @@ pub fn step(wish: Wish, there: There, record: &Extra) -> Step {
         (There::Absent, Wish::Offer) => Step::Offer,
         (There::Absent, Wish::Leave) => Step::Keep(Why::NotAsked),
     }
+}
+
+/// What comes of the step once the person was asked, where it is an offer. On a dry run nobody is.
+pub fn agreed(
+    step: Step,
+    dry_run: bool,
+    confirm: &mut dyn FnMut(&Question<'_>) -> bool,
+    about: About,
+    diff: impl FnOnce() -> String,
+) -> Step {
+    if step != Step::Offer || dry_run {
+        return step;
+    }
+    let agrees = confirm(&Question { about, diff: &diff() });
+    if agrees { Step::Bring } else { Step::Keep(Why::Refused) }
 }
 
 /// What is remembered once nothing was done.

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
-use super::extra::{Step, There, Why, Wish, kept, step};
+use super::extra::{Step, There, Why, Wish, agreed, kept, step};
 use super::report::{self, Part};
-use super::{About, Question, command};
+use super::{About, Question, command, dirs};
 use crate::base::shell::word;
 use crate::host::{Host, resolved};
 use crate::store::Store;
@@ -54,11 +54,8 @@ impl Link {
         confirm: &mut dyn FnMut(&Question<'_>) -> bool,
     ) -> Result<Part> {
         let diff = self.diff();
-        let mut step = step(wish, self.there, record);
-        if step == Step::Offer && !dry_run {
-            let agreed = confirm(&Question { about: About::Link, diff: &diff });
-            step = if agreed { Step::Bring } else { Step::Keep(Why::Refused) };
-        }
+        let step = step(wish, self.there, record);
+        let step = agreed(step, dry_run, confirm, About::Link, || diff.clone());
         let part = |action, reason: String| Part::of(action, reason, &self.at);
         Ok(match step {
             Step::Offer | Step::Bring if dry_run => part("added", self.leads()).with(diff),
@@ -95,24 +92,19 @@ impl Link {
     }
 
     fn make(&self, record: &mut Extra) -> io::Result<()> {
-        let dir = self.at.parent().unwrap_or(Path::new("/"));
-        let missing = dir.ancestors().take_while(|dir| dir.symlink_metadata().is_err());
-        let mut missing: Vec<_> = missing.map(Path::to_owned).collect();
-        missing.reverse();
-        // A directory that is for all the person's programs has their usual permissions.
-        fs_err::create_dir_all(dir)?;
+        let made = dirs::make_for(&self.at)?;
         let linked = link(&self.to, &self.at);
         if linked.is_err() {
-            remove_empty(&missing);
+            dirs::remove_empty(&made);
         }
         linked?;
-        *record = Extra { brought: true, made: missing, ..Extra::default() };
+        *record = Extra { brought: true, made, ..Extra::default() };
         Ok(())
     }
 
     fn take(&self, record: &mut Extra) -> Result<()> {
         fs_err::remove_file(&self.at).context("could not take the link away")?;
-        remove_empty(&record.made);
+        dirs::remove_empty(&record.made);
         (record.brought, record.made) = (false, Vec::new());
         Ok(())
     }
@@ -174,13 +166,6 @@ impl Link {
                 _ => line("your shell's profile"),
             }
         })
-    }
-}
-
-/// Takes away what was made for the link and holds nothing, from the innermost on.
-fn remove_empty(dirs: &[PathBuf]) {
-    for dir in dirs.iter().rev() {
-        let _ = fs_err::remove_dir(dir);
     }
 }
 

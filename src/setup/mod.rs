@@ -7,6 +7,7 @@
 pub mod command;
 pub mod compaction;
 pub mod decide;
+mod dirs;
 pub mod doctor;
 pub mod extra;
 mod file;

@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
-use super::extra::{Step, There, Why, Wish, kept, step};
+use super::extra::{Step, There, Why, Wish, agreed, kept, step};
 use super::file::File;
 use super::report::{self, Part};
 use super::tools::Tool;
 use super::{About, Question, keys};
+use crate::client::lenient::without_mark;
 use crate::client::program::{self, Found};
 use crate::client::wiring::user_settings;
 use crate::host::{Host, files};
@@ -73,14 +74,11 @@ pub fn carry_out(
         return Ok(part("absent", "there is no Claude Code here; run this again once there is"));
     };
     let there = look(&client, &tree)?;
-    let mut step = step(made.wish, there, &record.plugin);
+    let step = step(made.wish, there, &record.plugin);
     let settings = File::read(&user_settings(store.config()))?;
     let (expected, keys) = keys::set(&settings, &wanted(&tree)?)?;
     let diff = || report::diff(&settings.named, settings.bytes.as_deref(), Some(&expected));
-    if step == Step::Offer && !dry_run {
-        let agreed = confirm(&Question { about: About::Plugin, diff: &diff() });
-        step = if agreed { Step::Bring } else { Step::Keep(Why::Refused) };
-    }
+    let step = agreed(step, dry_run, confirm, About::Plugin, diff);
     let loads = "every new session loads the plugin from there";
     Ok(match step {
         Step::Offer | Step::Bring if dry_run => part("added", loads).with(diff()),
@@ -257,9 +255,7 @@ fn mend(
     stamp: &str,
 ) -> Result<()> {
     let now = File::read(&before.named)?;
-    let value = |bytes: &[u8]| {
-        serde_json::from_slice::<Value>(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)).ok()
-    };
+    let value = |bytes: &[u8]| serde_json::from_slice::<Value>(without_mark(bytes)).ok();
     let is_same = now.bytes.as_deref().and_then(value).is_some_and(|now| value(expected) == Some(now));
     if is_same && !keys.is_empty() {
         // Where it is written by somebody else once more, it is theirs.

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 
-use super::extra::{Step, There, Why, Wish, kept, step};
+use super::extra::{Step, There, Why, Wish, agreed, kept, step};
 use super::report::Part;
 use super::{About, Question, command};
 use crate::base::id::digest;
@@ -158,11 +158,8 @@ pub fn carry_out(
         found => found?,
     };
     let place = way.place();
-    let mut step = step(wish, way.there(), record);
-    if step == Step::Offer && !dry_run {
-        let agreed = confirm(&Question { about: About::Timer, diff: &way.diff(true) });
-        step = if agreed { Step::Bring } else { Step::Keep(Why::Refused) };
-    }
+    let step = step(wish, way.there(), record);
+    let step = agreed(step, dry_run, confirm, About::Timer, || way.diff(true));
     let every = format!("every {MINUTES} minutes it looks after sessions and tells you of those in trouble");
     let action = if way.there() == There::Old { "updated" } else { "added" };
     let part = match step {

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use super::MARK;
 use crate::host::files;
 use crate::setup::extra::There;
-use crate::setup::{remove_if_there, report};
+use crate::setup::{dirs, remove_if_there, report};
 use crate::store::atomic;
 
 /// Larger than any of ours, in bytes.
@@ -52,12 +52,7 @@ impl Units {
         let mut made = Vec::new();
         for (path, text) in &self.0 {
             let mut write = || {
-                let dir = path.parent().unwrap_or(Path::new("/"));
-                let mut missing: Vec<_> =
-                    dir.ancestors().take_while(|dir| dir.symlink_metadata().is_err()).collect();
-                missing.reverse();
-                made.extend(missing.into_iter().map(Path::to_owned));
-                fs_err::create_dir_all(dir)?;
+                made.extend(dirs::make_for(path)?);
                 atomic::replace(path, text.as_bytes(), true)
             };
             write().with_context(|| format!("could not write {}", path.display()))?;
@@ -72,9 +67,7 @@ impl Units {
                 remove_if_there(path).context("could not take the timer away")?;
             }
         }
-        for dir in made.iter().rev() {
-            let _ = fs_err::remove_dir(dir);
-        }
+        dirs::remove_empty(made);
         Ok(())
     }
 }
