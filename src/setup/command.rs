@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
+use super::programs::file_name;
 use crate::base::shell::word;
 use crate::client::wiring::{PROGRAM, WRAPPER};
 use crate::store::Store;
@@ -29,7 +30,7 @@ pub fn program(store: &Store) -> PathBuf {
 
 /// Any of the programs at its stable path.
 pub fn installed(store: &Store, name: &str) -> PathBuf {
-    store.current().join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
+    store.current().join(file_name(name))
 }
 
 /// The command that runs the wrapper script.

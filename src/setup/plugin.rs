@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::extra::{Step, There, Why, Wish, agreed, kept, step};
 use super::file::File;
+use super::programs::platform;
 use super::report::{self, Part};
 use super::tools::Tool;
 use super::{About, Question, keys};
@@ -201,11 +202,10 @@ fn build(made: Made<'_>, tree: &Path, dry_run: bool) -> Result<bool> {
     let room = if dry_run { room.tempdir() } else { room.tempdir_in(parent) };
     let room = room.context("could not make a directory for the plugin's tree")?;
     let new = room.path().join("tree");
-    let platform = format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH);
     let sh = Tool::at(PathBuf::from("/bin/sh"));
     let text =
         |path: &Path| path.to_str().map(str::to_owned).context("could not build in a path that is not UTF-8");
-    let programs = format!("{platform}={}", text(made.programs)?);
+    let programs = format!("{}={}", platform(), text(made.programs)?);
     sh.run(&[&text(&script)?, &text(&new)?, &programs], b"").context("could not build the plugin's tree")?;
     if same(&new, tree).unwrap_or(false) {
         return Ok(false);

@@ -28,8 +28,18 @@ pub fn beside(dir: &Path) -> Result<Vec<PathBuf>> {
     }
 }
 
+/// A program's file, by its name.
+pub fn file_name(program: &str) -> String {
+    format!("{program}{}", std::env::consts::EXE_SUFFIX)
+}
+
 fn file_names() -> impl Iterator<Item = String> {
-    PROGRAMS.iter().map(|name| format!("{name}{}", std::env::consts::EXE_SUFFIX))
+    PROGRAMS.iter().map(|program| file_name(program))
+}
+
+/// This machine as the launcher names it.
+pub fn platform() -> String {
+    format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH)
 }
 
 /// Which of the files differ from what is installed as `version`.

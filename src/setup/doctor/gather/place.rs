@@ -11,8 +11,8 @@ use crate::host::clock::epoch_ms;
 use crate::host::program::{on_path, refusal};
 use crate::host::{disk, files};
 use crate::setup::doctor::places::{Kept, Leftovers, OnPath, Place, Places, Run};
-use crate::setup::programs::{PROGRAMS, idle};
-use crate::setup::{VERSION, link};
+use crate::setup::programs::{PROGRAMS, file_name, idle};
+use crate::setup::{VERSION, command, link};
 use crate::store::RunDir;
 use crate::store::chains::Entry;
 
@@ -25,7 +25,7 @@ const BEATS_MS: i64 = 24 * 3_600_000;
 pub fn places(around: &Around<'_>) -> Places {
     let store = around.store;
     let cleanup = strongest(&around.whole, |all| all.get("cleanupPeriodDays")?.as_f64());
-    let stable = store.current().join(format!("{}{}", PROGRAMS[0], std::env::consts::EXE_SUFFIX));
+    let stable = command::installed(store, PROGRAMS[0]);
     Places {
         state: look(store.dir(), true),
         run: match store.run_dir() {
@@ -59,8 +59,7 @@ fn look(dir: &Path, follow: bool) -> Place {
 }
 
 fn on_the_path(around: &Around<'_>, stable: &Path) -> OnPath {
-    let name = format!("{}{}", PROGRAMS[0], std::env::consts::EXE_SUFFIX);
-    let named = on_path(around.host, &[&name]);
+    let named = on_path(around.host, &[&file_name(PROGRAMS[0])]);
     let Some(path) = named.iter().find(|path| path.is_file()) else {
         let dangling = named.iter().find(|path| path.is_symlink());
         return dangling.map_or_else(|| aside(around), |path| OnPath::Dangling(path.clone()));

@@ -10,7 +10,7 @@ use crate::host::{files, lies_in, process};
 use crate::setup::VERSION;
 use crate::setup::doctor::plugin::Plugin;
 use crate::setup::doctor::programs::{Program, Programs, Starter};
-use crate::setup::programs::{PROGRAMS, beside, is_current, to_copy, versions};
+use crate::setup::programs::{PROGRAMS, beside, file_name, is_current, platform, to_copy, versions};
 use crate::store::Store;
 
 /// How long a program of ours may take to say its version, in ms.
@@ -70,10 +70,6 @@ pub fn programs(around: &Around<'_>, plugin: &Plugin) -> Programs {
     Programs { own: VERSION.to_owned(), installed, current, said, starters, newer_build, repair }
 }
 
-fn file_name(program: &str) -> String {
-    format!("{program}{}", std::env::consts::EXE_SUFFIX)
-}
-
 fn starter(store: &Store, id: Option<&String>, root: &Path, repair: &str) -> Starter {
     let version = plugins::version(root);
     let launcher = files::read_small(&root.join("hooks/launcher"), LAUNCHER_MOST).unwrap_or_default();
@@ -95,11 +91,6 @@ fn starter(store: &Store, id: Option<&String>, root: &Path, repair: &str) -> Sta
             if lies_in(root, store.dir()) { repair.to_owned() } else { format!("claude plugin update {id}") }
         }),
     }
-}
-
-/// This machine as the launcher names it.
-fn platform() -> String {
-    format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH)
 }
 
 /// What a launcher of this version finds. It tests the installed program for what `test` can tell, and takes the one
