@@ -13,12 +13,15 @@ use super::{Facts, plugin};
 use crate::base::id::SessionId;
 use crate::client::edit::Document;
 use crate::client::flags::Flags;
+use crate::client::lenient::without_mark;
 use crate::client::plugins::{self, Whole};
 use crate::client::program::{self, Found};
-use crate::client::session_file;
+use crate::client::session_file::{self, SessionFile};
 use crate::client::settings::{Origin, Settings};
 use crate::host::{Host, files, lies_in, process};
 use crate::store::Store;
+use crate::store::config::Config;
+use crate::store::setup::{Key, Read, Record};
 
 /// The plugin's name.
 const PLUGIN: &str = "longhaul";
@@ -41,6 +44,12 @@ struct Around<'a> {
     arguments: Vec<String>,
     settings: Settings,
     whole: Vec<Whole>,
+    /// Our own configuration, or why it cannot be read.
+    config: Result<Config, String>,
+    /// What setup remembers of itself.
+    record: Record,
+    /// What the clients that run say of their sessions.
+    open: Vec<SessionFile>,
 }
 
 /// Where the person is: a project, as the client says, else the directory of this shell.
@@ -66,7 +75,15 @@ pub fn gather(host: &Host, store: &Store) -> Facts {
     let settings = Settings::load(Some(store.config()), project.as_deref(), &flags);
     let whole = plugins::whole(&settings, &flags);
     let untrusted = project.iter().cloned().chain(host.current_dir()).collect();
-    let around = Around { host, store, project, untrusted, client, arguments, settings, whole };
+    // A record that cannot be read is told of as such.
+    let record = match store.read_setup() {
+        Ok(Read::Known(record)) => *record,
+        _ => Record::default(),
+    };
+    let config = store.config_file();
+    let open = session_file::all(store.config());
+    let around =
+        Around { host, store, project, untrusted, client, arguments, settings, whole, config, record, open };
 
     let client = client_of(&around);
     let plugin = plugin_of(&around);
@@ -96,8 +113,7 @@ fn client_of(around: &Around<'_>) -> plugin::Client {
     let mut found = program::find(around.host, around.client, &around.untrusted, &mut refused);
     if found == Found::Nothing && refused.is_empty() {
         // One that was started by its whole path, as an editor does.
-        let open = session_file::all(around.store.config());
-        if let Some(pid) = open.iter().find_map(|file| file.pid) {
+        if let Some(pid) = around.open.iter().find_map(|file| file.pid) {
             found = program::find(around.host, Some(pid), &around.untrusted, &mut refused);
         }
     }
@@ -146,41 +162,30 @@ fn checkout(host: &Host) -> Option<PathBuf> {
 }
 
 fn settings_of(around: &Around<'_>) -> OfSettings {
-    let config = around.store.config_file();
     OfSettings {
         files: around.settings.scopes.iter().filter(|scope| scope.path.is_some()).count(),
         unread: around.settings.problems.iter().map(unread).collect(),
-        dropped: dropped(around.store),
+        dropped: dropped(&around.record),
         variables: variables(around.host, &around.settings, around.project.as_deref()),
         configured: around.store.dir().join("config.json").exists(),
-        config: config.err(),
+        config: around.config.as_ref().err().cloned(),
     }
-}
-
-/// What setup remembers of itself, as it stands there.
-fn record(store: &Store) -> Option<Value> {
-    serde_json::from_slice(&files::read_small(&store.setup_record(), MOST).ok()?).ok()
 }
 
 /// Keys that setup wrote beside the status line, and that are gone or of another value.
-fn dropped(store: &Store) -> Vec<(String, String)> {
-    let Some(record) = record(store) else { return Vec::new() };
-    let wrote = &record["settings"];
-    let Some(path) = wrote["path"].as_str().map(PathBuf::from) else { return Vec::new() };
-    let bytes = files::read_small(&path, MOST).unwrap_or_default();
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
-    let have: Value = serde_json::from_slice(bytes).unwrap_or_default();
-    let mut found = Vec::new();
-    for key in wrote["keys"].as_array().into_iter().flatten() {
-        let names: Vec<_> = key["path"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-        let stands = names.iter().try_fold(&have, |object, name| object.get(name));
-        let wrote: Option<Value> = key["wrote"].as_str().and_then(|text| serde_json::from_str(text).ok());
+fn dropped(record: &Record) -> Vec<(String, String)> {
+    let Some(wrote) = &record.settings else { return Vec::new() };
+    let bytes = files::read_small(&wrote.path, MOST).unwrap_or_default();
+    let have: Value = serde_json::from_slice(without_mark(&bytes)).unwrap_or_default();
+    let is_gone = |key: &&Key| {
+        let stands = key.path.iter().try_fold(&have, |object, name| object.get(name));
+        let wrote: Option<Value> = serde_json::from_str(&key.wrote).ok();
         // Whether the plugin is enabled is a line of its own.
-        if !matches!(names.first(), None | Some(&"enabledPlugins")) && stands != wrote.as_ref() {
-            found.push((names.join("."), path.display().to_string()));
-        }
-    }
-    found
+        !matches!(key.path.first().map(String::as_str), None | Some("enabledPlugins"))
+            && stands != wrote.as_ref()
+    };
+    let gone = wrote.keys.iter().filter(is_gone);
+    gone.map(|key| (key.path.join("."), wrote.path.display().to_string())).collect()
 }
 
 /// A file that the client drops, with the line where there is one.

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use super::{Around, own_session, record};
+use super::{Around, own_session};
 use crate::base::id::SessionId;
 use crate::client::plugins::strongest;
 use crate::client::program::Version;
-use crate::client::session_file::{self, SessionFile};
+use crate::client::session_file::SessionFile;
 use crate::client::settings::Origin;
 use crate::client::wiring::{self, PROGRAM, WRAPPER, Wiring};
 use crate::gauge::gather::{Leaves, Subject, take};
@@ -16,11 +16,11 @@ use crate::liveness::verdict::Limits;
 use crate::setup::doctor::plugin::{Client, Plugin};
 use crate::setup::doctor::sessions::{Open, Sessions, Timer, Watcher};
 use crate::setup::doctor::statusline::{Figures, Setup, StatusLine, Wall};
-use crate::setup::timer;
+use crate::setup::programs::PROGRAMS;
+use crate::setup::{command, timer};
 use crate::store::beats::Kind;
 use crate::store::config::Beside;
 use crate::store::session::Slot;
-use crate::store::setup::Read;
 
 /// Hooks and watcher come to a session within moments of its start, in ms.
 const FRESH_MS: i64 = 15_000;
@@ -34,14 +34,14 @@ fn age(around: &Around<'_>, file: &SessionFile) -> Option<i64> {
 
 /// What sessions left and what of ours runs beside them.
 pub fn sessions(around: &Around<'_>) -> Sessions {
-    let config = around.store.config_file().unwrap_or_default();
+    let config = around.config.clone().unwrap_or_default();
     let limits = Limits::of(&config.liveness, None, None);
     let swept = sweep(around.host, around.store, &Request { limits, ended: true, prune_ms: 0 });
     let readable = swept.is_ok();
     let swept = swept.map(|swept| swept.sessions).unwrap_or_default();
     let newest = swept.iter().filter_map(|session| Some(session.facts.main.as_ref()?.ago)).min();
     let own = own_session(around.host);
-    let open = session_file::all(around.store.config()).into_iter().filter_map(|file| {
+    let open = around.open.iter().filter_map(|file| {
         let id = SessionId::parse(file.session_id.as_deref()?)?;
         let session = swept.iter().find(|session| session.id == id);
         let watcher = match around.store.watcher(file.pid?) {
@@ -60,7 +60,7 @@ pub fn sessions(around: &Around<'_>) -> Sessions {
             beats: session.is_some_and(|session| session.facts.main.is_some()),
             watcher,
             own: own.as_ref() == Some(&id),
-            fresh: age(around, &file).is_some_and(|age| age < FRESH_MS),
+            fresh: age(around, file).is_some_and(|age| age < FRESH_MS),
             id: id.to_string(),
         })
     });
@@ -77,15 +77,12 @@ pub fn sessions(around: &Around<'_>) -> Sessions {
 
 /// The timer as setup's record and the system's own files have it.
 fn timer(around: &Around<'_>) -> Timer {
-    let record = record(around.store);
-    let made = record.as_ref().and_then(|record| record.get("timer"));
-    let brought =
-        made.and_then(|timer| timer.get("brought")).and_then(serde_json::Value::as_bool) == Some(true);
-    if !brought {
+    let made = &around.record.timer;
+    if !made.brought {
         return Timer::None;
     }
-    let way = made.and_then(|timer| timer.get("way")).and_then(serde_json::Value::as_str).unwrap_or("timer");
-    let program = around.store.current().join(format!("longhaul{}", std::env::consts::EXE_SUFFIX));
+    let way = made.way.as_deref().unwrap_or("timer");
+    let program = command::installed(around.store, PROGRAMS[0]);
     if !program.is_file() {
         return Timer::Broken(format!("the {way} timer starts {}, which is gone", program.display()));
     }
@@ -116,17 +113,13 @@ pub fn statusline(around: &Around<'_>, client: &Client, plugin: &Plugin) -> Stat
     let store = around.store;
     let found = around.settings.scopes.iter().find(|scope| scope.values.status_command.is_some());
     let command = found.and_then(|scope| scope.values.status_command.as_deref());
-    let record = match store.read_setup() {
-        Ok(Read::Known(record)) => *record,
-        _ => crate::store::setup::Record::default(),
-    };
-    let config = store.config_file().unwrap_or_default();
+    let record = &around.record;
     let loads = |entry: &crate::setup::doctor::plugin::Entry| entry.enabled == Some(true) && entry.there;
     StatusLine {
         wiring: wiring::classify(command),
         place: found.map_or_else(String::new, |scope| scope.origin.to_string()),
         gone: command.and_then(|command| gone(around, command)),
-        setup: match record.settings {
+        setup: match &record.settings {
             Some(wiring)
                 if wiring.path == wiring::user_settings(store.config())
                     && wiring::classify(Some(&wiring.command)) != Wiring::None =>
@@ -136,24 +129,23 @@ pub fn statusline(around: &Around<'_>, client: &Client, plugin: &Plugin) -> Stat
             _ if record.declined => Setup::Declined,
             _ => Setup::Nothing,
         },
-        off: config.statusline == Beside::Off,
+        off: around.config.as_ref().is_ok_and(|config| config.statusline == Beside::Off),
         client: client.version(),
         loaded: plugin.entries.iter().any(loads) || !plugin.given.is_empty(),
     }
 }
 
 /// What a command of ours runs and is not there, as far as its text says where that is.
-fn gone(around: &Around<'_>, command: &str) -> Option<PathBuf> {
-    let stable = crate::setup::command::program(around.store);
+fn gone(around: &Around<'_>, line: &str) -> Option<PathBuf> {
+    let stable = command::program(around.store);
     let wrapper = around.store.dir().join(WRAPPER);
-    let by_stable =
-        crate::setup::command::our_program(around.store).is_ok_and(|ours| command.contains(&ours));
-    let named: Vec<PathBuf> = if command.contains(WRAPPER) {
+    let by_stable = command::our_program(around.store).is_ok_and(|ours| line.contains(&ours));
+    let named: Vec<PathBuf> = if line.contains(WRAPPER) {
         vec![wrapper, stable]
-    } else if by_stable || command.contains(wiring::BY_HAND) {
+    } else if by_stable || line.contains(wiring::BY_HAND) {
         vec![stable]
     } else {
-        let words = command.split(|c: char| c.is_whitespace() || "'\"|;&".contains(c));
+        let words = line.split(|c: char| c.is_whitespace() || "'\"|;&".contains(c));
         words.filter(|word| word.starts_with('/') && word.ends_with(PROGRAM)).map(PathBuf::from).collect()
     };
     named.into_iter().find(|path| !path.is_file())
@@ -162,11 +154,10 @@ fn gone(around: &Around<'_>, command: &str) -> Option<PathBuf> {
 /// The wall of this shell's session, else of the one that beat last.
 pub fn wall(around: &Around<'_>) -> Wall {
     let store = around.store;
-    let files = session_file::all(store.config());
-    let Some(id) = own_session(around.host).or_else(|| last_beat(around, &files)) else {
+    let Some(id) = own_session(around.host).or_else(|| last_beat(around)) else {
         return Wall::default();
     };
-    let file = files.iter().find(|file| file.session_id.as_deref() == Some(id.as_str()));
+    let file = around.open.iter().find(|file| file.session_id.as_deref() == Some(id.as_str()));
     let own = own_session(around.host).as_ref() == Some(&id);
     let subject = Subject {
         session: Some(id.clone()),
@@ -197,9 +188,9 @@ pub fn wall(around: &Around<'_>) -> Wall {
 }
 
 /// Of the sessions that are open the one that beat last.
-fn last_beat(around: &Around<'_>, files: &[SessionFile]) -> Option<SessionId> {
+fn last_beat(around: &Around<'_>) -> Option<SessionId> {
     let place = around.store.beats().ok()??;
-    let open = files.iter().filter_map(|file| SessionId::parse(file.session_id.as_deref()?));
+    let open = around.open.iter().filter_map(|file| SessionId::parse(file.session_id.as_deref()?));
     let beaten = open.filter_map(|id| Some((place.main(&id)?, id)));
     let main = beaten.filter(|(main, _)| main.kind != Some(Kind::Headless));
     main.max_by_key(|(main, _)| main.at).map(|(_, id)| id)
