@@ -23,6 +23,7 @@ mod tools;
 mod undo;
 mod wire;
 
+use std::cell::LazyCell;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
@@ -102,11 +103,19 @@ pub fn install(
     let _lock = if request.dry_run { None } else { lock::take(store)? };
     let mut warnings = Vec::new();
     let mut record = read_record(host, store, request.dry_run, &mut warnings)?;
+    // Found out once, and only where it matters: it takes a start of the client.
+    let client = LazyCell::new(|| {
+        let mut refused = Vec::new();
+        (program::find(host, None, &request.untrusted, &mut refused), refused)
+    });
     let drawer = if request.ask == Ask::Auto {
-        drawer(host, &request.untrusted, &mut warnings)
+        let (found, refused) = &*client;
+        warnings.extend(refused.iter().cloned());
+        drawer(found, &mut warnings)
     } else {
         Drawer::Unknown
     };
+    let found = || client.0.clone();
     // Understood before anything is written: a settings file that cannot be read stops the whole.
     let mut plan = plan::plan(store, request.ask, drawer, &record, &mut warnings)?;
     if let Some(wish) = request.compaction {
@@ -127,7 +136,7 @@ pub fn install(
         let settings = plan.preview(store);
         let mut report =
             Report { dry_run: true, programs: installed, settings, warnings, ..Report::default() };
-        report.plugin = bring_plugin(host, store, request, &mut record, confirm);
+        report.plugin = bring_plugin(host, store, request, &found, &mut record, confirm);
         extras(host, store, request, &mut record, &mut report, confirm);
         return Ok(report);
     }
@@ -137,7 +146,7 @@ pub fn install(
     let stamp = file_stamp(host.now_ms());
     let before = record.clone();
     // First, since the client writes settings for it.
-    let plugin = bring_plugin(host, store, request, &mut record, confirm);
+    let plugin = bring_plugin(host, store, request, &found, &mut record, confirm);
     if record != before {
         save(store, &record)?;
         plan = plan::plan(store, request.ask, drawer, &record, &mut Vec::new())?;
@@ -159,13 +168,14 @@ fn bring_plugin(
     host: &Host,
     store: &Store,
     request: &Request,
+    client: &dyn Fn() -> Found,
     record: &mut Record,
     confirm: &mut dyn FnMut(&Question<'_>) -> bool,
 ) -> Option<Part> {
     let checkout = request.checkout.as_ref()?;
     let stamp = file_stamp(host.now_ms());
     let made = plugin::Made { checkout, programs: &request.source, wish: request.plugin, stamp: &stamp };
-    let done = plugin::carry_out(host, store, &request.untrusted, made, record, request.dry_run, confirm);
+    let done = plugin::carry_out(store, client, made, record, request.dry_run, confirm);
     Some(Part::or_failed(done, &plugin::tree(store)))
 }
 
@@ -241,10 +251,10 @@ fn read_record(host: &Host, store: &Store, dry_run: bool, warnings: &mut Vec<Str
     }
 }
 
-fn drawer(host: &Host, untrusted: &[PathBuf], warnings: &mut Vec<String>) -> Drawer {
-    match program::find(host, None, untrusted, warnings) {
+fn drawer(client: &Found, warnings: &mut Vec<String>) -> Drawer {
+    match client {
         Found::Nothing => Drawer::Nobody,
-        Found::Is(_, version) if version < FIRST_THAT_DRAWS => Drawer::Nobody,
+        Found::Is(_, version) if *version < FIRST_THAT_DRAWS => Drawer::Nobody,
         Found::Is(..) => Drawer::Mod,
         Found::Unknown(path) => {
             warnings.push(format!("{} did not say its version", path.display()));

@@ -54,11 +54,11 @@ pub struct Made<'m> {
     pub stamp: &'m str,
 }
 
-/// Brings the plugin, brings its tree up to date, takes it away or leaves it.
+/// Brings the plugin, brings its tree up to date, takes it away or leaves it. `client` is asked for the client only
+/// where something may be done.
 pub fn carry_out(
-    host: &Host,
     store: &Store,
-    untrusted: &[PathBuf],
+    client: &dyn Fn() -> Found,
     made: Made<'_>,
     record: &mut Record,
     dry_run: bool,
@@ -71,7 +71,7 @@ pub fn carry_out(
         kept(why, &mut record.plugin);
         return Ok(keep(why, &tree));
     }
-    let Some(client) = client(host, untrusted) else {
+    let Some(client) = tool(client()) else {
         return Ok(part("absent", "there is no Claude Code here; run this again once there is"));
     };
     let there = look(&client, &tree)?;
@@ -128,7 +128,7 @@ pub fn undo(
     if dry_run {
         return Ok(Some(part));
     }
-    if let Some(client) = client(host, untrusted) {
+    if let Some(client) = tool(program::find(host, None, untrusted, &mut Vec::new())) {
         uninstall(&client, &tree)?;
     }
     remove_tree(&tree)?;
@@ -136,8 +136,8 @@ pub fn undo(
     Ok(Some(part))
 }
 
-fn client(host: &Host, untrusted: &[PathBuf]) -> Option<Tool> {
-    match program::find(host, None, untrusted, &mut Vec::new()) {
+fn tool(client: Found) -> Option<Tool> {
+    match client {
         Found::Nothing => None,
         Found::Unknown(path) | Found::Is(path, _) => Some(Tool::at(path)),
     }
